@@ -31,6 +31,7 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_CUDA_LIBRARY", "the file of NVIDIA's driver (libcuda), in place of the usual search"),
     ("RSB_NVRTC_LIBRARY", "the file of NVRTC, in place of the usual search"),
     ("RSB_CUBLAS_LIBRARY", "the file of cuBLAS, in place of the usual search"),
+    ("RSB_NCCL_LIBRARY", "the file of NCCL, in place of the usual search"),
     ("RSB_NVML_LIBRARY", "the file of NVIDIA's sensors, in place of the usual search"),
     ("RSB_CUDA_PATH", "directories to look for NVRTC and cuBLAS in first, separated as in PATH"),
     ("RSB_DUCKDB_LIBRARY", "the file of DuckDB, in place of the usual search"),

@@ -215,6 +215,8 @@ function_table! {
         fn cuStreamDestroy_v2(stream: CUstream) -> CUresult;
         /// Waits for it.
         fn cuStreamSynchronize(stream: CUstream) -> CUresult;
+        /// Lets a queue wait for a mark in another one; no flags.
+        fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> CUresult;
         /// A mark.
         fn cuEventCreate(event: *mut CUevent, flags: c_uint) -> CUresult;
         /// Puts it into a queue.

@@ -9,6 +9,7 @@
 
 mod cublas;
 mod driver;
+mod nccl;
 pub mod nvml;
 mod nvrtc;
 pub mod search;
@@ -18,6 +19,7 @@ pub use driver::{
     CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUresult, CUstream, Cuda,
     EVENT_DEFAULT, MEM_ATTACH_GLOBAL, STREAM_NON_BLOCKING, attribute, error, func_attribute, stream_capture,
 };
+pub use nccl::nccl;
 pub use nvrtc::{Nvrtc, nvrtcProgram, nvrtcResult, result};
 pub use runtime_loading::{Lack, Loaded, Unavailable};
 

@@ -241,6 +241,8 @@ function_table! {
         fn hipStreamDestroy(stream: hipStream_t) -> hipError_t;
         /// Waits for a queue.
         fn hipStreamSynchronize(stream: hipStream_t) -> hipError_t;
+        /// Lets a queue wait for a mark in another one; no flags.
+        fn hipStreamWaitEvent(stream: hipStream_t, event: hipEvent_t, flags: c_uint) -> hipError_t;
         /// From here on work is recorded instead of run; see [`stream_capture`].
         fn hipStreamBeginCapture(stream: hipStream_t, mode: c_int) -> hipError_t;
         /// Ends the recording.

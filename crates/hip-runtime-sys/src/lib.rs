@@ -18,5 +18,5 @@ pub use hip::{
 };
 pub use hiprtc::{Hiprtc, hiprtcProgram, hiprtcResult, result};
 pub use properties::{PropertiesR0000, PropertiesR0600, text};
-pub use rccl::{NCCL_SUM, Rccl, nccl_type, ncclComm_t, ncclResult_t};
+pub use rccl::rccl;
 pub use runtime_loading::{Lack, Loaded, Unavailable, function_table};

@@ -9,7 +9,7 @@ use rsb_model::{BackendId, DeviceRef, DeviceType, Reason, RunDevice};
 use serde::{Deserialize, Serialize};
 
 use crate::compiler::KernelCompiler;
-use crate::operation::Operation;
+use crate::operation::{Collective, Operation};
 use crate::registry::no_compiler;
 
 /// A way to reach devices.
@@ -235,22 +235,22 @@ pub trait Device {
         )))
     }
 
-    /// Binds a library's own sum over several devices of this backend: of the first buffer of each pair, which both lie on
-    /// one device, into the second of each. One launch runs in the streams of all of them.
+    /// Binds a library's collective over several devices of this backend: of the first buffer of each pair, which both lie
+    /// on one device, into the second of each; in place both are one and the same. One launch runs in the streams of all
+    /// of them.
     ///
     /// # Errors
     /// When there is no such library for this backend, or it cannot do it.
-    fn prepare_all_reduce<'d>(
+    fn prepare_collective<'d>(
         &'d self,
-        dtype: rsb_model::Dtype,
-        elements: u64,
+        call: &Collective,
         pairs: &[(Buffer, Buffer)],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
-        let _ = (dtype, elements, pairs);
+        let _ = pairs;
         Err(DeviceError::Unsupported(Reason::new(
-            "all-reduce by a library",
+            format!("{} by a library", call.kind),
             format!("no library for {} is called here", self.info().device),
-            "choose provider=ring",
+            "measure on ROCm or CUDA; our own all-reduce needs no library (communication_backend=ring)",
         )))
     }
 
@@ -381,6 +381,14 @@ pub trait Kernel {
     /// # Errors
     /// When the launch fails.
     fn launch(&mut self) -> Result<(), DeviceError>;
+
+    /// Lets what is launched next wait for what this does beside it; nothing, where it does nothing beside.
+    ///
+    /// # Errors
+    /// When the device is gone.
+    fn join(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
 
     /// The library or kernel family that does the work, for the record: `gemm`, `openblas`, `native-avx2`.
     fn provider(&self) -> String;

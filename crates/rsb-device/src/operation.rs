@@ -2,10 +2,12 @@
 //!
 //! Every backend turns an [`Operation`] into a kernel of its own; the f64 reference turns it into the truth.
 
+mod collective;
 mod host;
 mod tensor;
 mod traffic;
 
+pub use collective::{Collective, CollectiveKind, CollectiveLane, CollectivePart, Placement};
 pub use host::{HostMemory, Launch, LaunchMode, Transfer, TransferDirection};
 pub use tensor::{
     Convolution, Elementwise, ElementwiseOp, Gemm, Init, Normalize, NormalizeOp, OutputWidth, PeakArithmetic,
@@ -137,6 +139,7 @@ impl Operation {
         match self {
             Self::Stream(stream) => match stream.pattern {
                 StreamPattern::Triad => 2.0 * stream.elements as f64,
+                StreamPattern::ReadWrite => stream.elements as f64,
                 StreamPattern::Read | StreamPattern::Write | StreamPattern::Copy => 0.0,
             },
             Self::Elementwise(op) => op.op.flops_per_element() * op.elements as f64,

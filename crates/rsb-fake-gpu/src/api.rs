@@ -4,6 +4,7 @@
 mod compiler;
 mod cuda;
 mod hip;
+mod nccl;
 
 use crate::status::{self, Status};
 
@@ -60,6 +61,7 @@ fn whole(value: u32) -> std::ffi::c_int {
 mod tests {
     use cuda_sys::{Cublas, Cuda, Nvrtc};
     use hip_runtime_sys::{Hip, Hiprtc};
+    use nccl_sys::Nccl;
     use rocblas_sys::RocBlas;
 
     use super::{cuda, hip};
@@ -88,7 +90,7 @@ mod tests {
                 hipDeviceSynchronize hipDeviceCanAccessPeer hipDeviceEnablePeerAccess;
             memory: hipMemGetInfo hipMalloc hipFree hipHostMalloc hipHostFree hipMallocManaged hipMemcpy hipMemcpyAsync
                 hipMemsetAsync hipMemcpyPeerAsync;
-            stream: hipStreamCreateWithFlags hipStreamDestroy hipStreamSynchronize hipEventCreateWithFlags
+            stream: hipStreamCreateWithFlags hipStreamDestroy hipStreamSynchronize hipStreamWaitEvent hipEventCreateWithFlags
                 hipEventDestroy hipEventRecord hipEventSynchronize hipEventElapsedTime;
             graph: hipStreamBeginCapture hipStreamEndCapture hipGraphInstantiate hipGraphLaunch hipGraphExecDestroy
                 hipGraphDestroy;
@@ -121,7 +123,7 @@ mod tests {
             context: cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease_v2 cuCtxSetCurrent cuCtxEnablePeerAccess;
             memory: cuMemGetInfo_v2 cuMemAlloc_v2 cuMemAllocManaged cuMemFree_v2 cuMemHostAlloc cuMemFreeHost
                 cuMemsetD8Async cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2 cuMemcpyPeerAsync;
-            stream: cuStreamCreate cuStreamDestroy_v2 cuStreamSynchronize cuEventCreate cuEventRecord
+            stream: cuStreamCreate cuStreamDestroy_v2 cuStreamSynchronize cuStreamWaitEvent cuEventCreate cuEventRecord
                 cuEventElapsedTime cuEventDestroy_v2;
             graph: cuStreamBeginCapture_v2 cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphLaunch
                 cuGraphDestroy cuGraphExecDestroy;
@@ -142,5 +144,11 @@ mod tests {
                 cublasGemmStridedBatchedEx;
         };
         assert_eq!(found, (Cublas::FUNCTIONS.len(), Vec::new()));
+        let mut table = Nccl::of(*table.loaded());
+        let found = same! { table, super:
+            nccl: ncclCommInitAll ncclCommDestroy ncclGroupStart ncclGroupEnd ncclAllReduce ncclAllGather
+                ncclReduceScatter ncclBroadcast ncclSend ncclRecv ncclGetErrorString;
+        };
+        assert_eq!(found, (Nccl::FUNCTIONS.len(), Vec::new()));
     }
 }

@@ -153,6 +153,12 @@ pub(crate) struct State {
 
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| Mutex::new(State::new(Orders::here())));
 
+/// By whose interface this process reaches the GPUs: that of CUDA where it was started, else HIP, which need not be.
+pub(crate) fn here() -> Vendor {
+    let is_cuda = STATE.lock().unwrap_or_else(PoisonError::into_inner).cuda_is_ready;
+    if is_cuda { Vendor::Nvidia } else { Vendor::Amd }
+}
+
 /// Asks the state, or changes it, by the interface of `vendor`.
 pub(crate) fn with<T>(vendor: Vendor, call: impl FnOnce(&mut State) -> T) -> T {
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -40,6 +40,17 @@ template <class T, bool AROUND> __device__ inline void write(T *a, u64 n, double
     for (u64 i = packs * Pack<T>::count + thread_index(); i < n; i += thread_count()) a[i] = value;
 }
 
+template <class T, bool AROUND> __device__ inline void read_write(T *a, u64 n, double s) {
+    typedef typename Wide<T>::type W;
+    const u64 packs = n / Pack<T>::count;
+    for (u64 i = thread_index(); i < packs; i += thread_count()) {
+        Pack<T> x = load<T, AROUND>((const Pack<T> *)a + i);
+        for (int j = 0; j < Pack<T>::count; j++) x.v[j] = narrow<T>((W)s * wide(x.v[j]));
+        store<T, AROUND>((Pack<T> *)a + i, x);
+    }
+    for (u64 i = packs * Pack<T>::count + thread_index(); i < n; i += thread_count()) a[i] = narrow<T>((W)s * wide(a[i]));
+}
+
 template <class T, bool AROUND> __device__ inline void triad(const T *a, const T *b, T *c, u64 n, double s) {
     typedef typename Wide<T>::type W;
     const u64 packs = n / Pack<T>::count;
@@ -66,6 +77,8 @@ RSB_KERNEL(1024) rsb_copy_nt(const unsigned char *a, unsigned char *b, u64 bytes
 #define RSB_STREAM(NAME, T) \
     RSB_KERNEL(1024) rsb_write_##NAME(T *a, u64 n, double s) { write<T, false>(a, n, s); } \
     RSB_KERNEL(1024) rsb_write_nt_##NAME(T *a, u64 n, double s) { write<T, true>(a, n, s); } \
+    RSB_KERNEL(1024) rsb_read_write_##NAME(T *a, u64 n, double s) { read_write<T, false>(a, n, s); } \
+    RSB_KERNEL(1024) rsb_read_write_nt_##NAME(T *a, u64 n, double s) { read_write<T, true>(a, n, s); } \
     RSB_KERNEL(1024) rsb_triad_##NAME(const T *a, const T *b, T *c, u64 n, double s) { \
         triad<T, false>(a, b, c, n, s); \
     } \

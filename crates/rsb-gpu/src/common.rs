@@ -9,6 +9,7 @@ mod blas;
 mod cache;
 mod calls;
 pub mod catalog;
+mod collective;
 mod compile;
 mod core;
 mod device;
@@ -21,6 +22,7 @@ mod matrix;
 mod memory;
 mod module;
 mod plan;
+mod side;
 mod stream;
 mod transfer;
 
@@ -32,8 +34,6 @@ pub(crate) use core::Core;
 pub use device::GpuDevice;
 pub(crate) use driver::{Copy, Driver, Ends, Facts, FunctionNeed, Handle};
 pub(crate) use image::Image;
-#[cfg(feature = "rocm")]
-pub(crate) use launch::allocation;
 pub use matrix::matrix_dtypes;
 
 use rsb_model::{BackendId, Reason};

@@ -10,7 +10,6 @@ mod code_object;
 mod compile;
 mod driver;
 mod info;
-mod rccl;
 mod runtime;
 
 use rsb_model::{BackendId, Reason};

@@ -105,10 +105,11 @@ impl BenchmarkResult {
         let params = parameters
             .iter()
             .fold(Params::new(), |params, (name, value)| params.with(name, value.as_str().unwrap_or_default()));
-        let params = renamed::params(&params);
+        let benchmark = self.category.clone()?;
+        let params = renamed::params(&params, &benchmark);
         Some(Case {
             id: self.benchmark_id.clone(),
-            benchmark: self.category.clone()?,
+            benchmark,
             benchmark_type: self.benchmark_type,
             device: self.benchmark_id.device(),
             params,

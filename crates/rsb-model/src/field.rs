@@ -172,10 +172,14 @@ fields! {
     num_requests One Parameter, "requests sent";
     max_tokens One Parameter, "most tokens generated for a request";
     num_gpus One Parameter, "GPUs used";
+    communication_backend One Parameter, "who sends between GPUs: rccl, nccl, or ring, our own copies";
+    algorithm One Parameter, "way of a collective: ring, tree, or auto, the library's own choice";
+    overlap One Parameter, "whether gradients are summed beside the backward pass: on, off";
+    placement One Parameter, "whether a result goes where its input was: in-place, out-of-place";
     grid_size One Parameter, "blocks in a launch";
     block_size One Parameter, "threads in a block";
     host_memory One Parameter, "memory of the host in a transfer: pinned in place, or pageable as any program has it";
-    memory_tier One Parameter, "which memory, or the link between two: device, host, host-to-device, device-to-host";
+    memory_tier One Parameter, "which memory, or the link between two: device, host, host-to-device, device-to-host, or both ways at once, bidirectional";
     kernels One Parameter, "kernels started in one iteration";
     source_file One Parameter, "file of kernel sources";
     optimization One Parameter, "level of optimization that the compiler is asked for: O0 to O3";
@@ -215,6 +219,7 @@ fields! {
     time_us Microseconds Metric(Lower), "time of one iteration";
     latency_us Microseconds Metric(Lower), "time until a result is there";
     latency_ns Nanoseconds Metric(Lower), "time of one dependent access";
+    time_per_step_ms Milliseconds Metric(Lower), "time of one step of training";
     forward_time_ms Milliseconds Metric(Lower), "time of one pass through the model";
     latency_p50_ms Milliseconds Metric(Lower), "median latency";
     latency_p99_ms Milliseconds Metric(Lower), "latency that 99 in 100 stay below";
@@ -271,7 +276,7 @@ fields! {
     peak_note One Fact, "why there is no peak to compare with";
     gemm_tflops Teraflops Fact, "rate of a large matrix product of the same type, measured beside the case";
     link_gb_s GigabytesPerSecond Fact, "what the link between host and GPU can carry one way, after the encoding of the line";
-    link_percent Percent Metric(Higher), "share of what the link between host and GPU can carry";
+    link_percent Percent Metric(Higher), "share of what the link between host and GPU can carry, both ways where both are used";
     occupancy_percent Percent Metric(Higher), "resident waves over the most that could be";
     speedup One Metric(Higher), "how many times faster than the reference";
     efficiency One Metric(Higher), "speed-up over resources";
@@ -305,6 +310,7 @@ fields! {
     memory_saved_gb Gigabytes Metric(Higher), "memory that is not needed where it is shared among ranks";
     memory_read_gb Gigabytes Fact, "bytes of the inputs";
     memory_write_gb Gigabytes Fact, "bytes of the output";
+    memory_utilization_percent Percent Fact, "what a case holds on one GPU, over what a benchmark may take there";
     memory_average_mb Megabytes Metric(Lower), "mean memory held";
     memory_fragmentation_percent Percent Metric(Lower), "memory held from the system but not in use, over memory held";
     allocation_overhead_percent Percent Metric(Lower), "time to allocate and free, over the time to allocate, write every page and free";
@@ -341,7 +347,7 @@ fields! {
     sm_efficiency_percent Percent Fact, "share of the time in which a compute unit had a wave; null where nothing counted it";
     warp_efficiency_percent Percent Fact, "threads of a wave that worked; null where nothing counted them";
     global_memory_efficiency_percent Percent Fact, "bytes asked for over bytes moved; null where nothing counted them";
-    counters_note One Fact, "why shares that a profiler counts are null";
+    counters_note One Fact, "who counted the shares of a profiler, and why others are null";
     registers One Fact, "vector registers of a thread";
     shared_bytes Bytes Fact, "shared memory of a block";
     code_object_bytes Bytes Fact, "size of what the compiler made";

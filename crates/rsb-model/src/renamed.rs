@@ -14,20 +14,29 @@ pub struct RenamedAxis {
     pub old: &'static str,
     /// Its name.
     pub new: &'static str,
+    /// Whether another benchmark has an axis with the old name, which is then read under the new one only where it is known
+    /// whose it is.
+    pub is_shared: bool,
 }
 
-/// Every axis that had another name. No benchmark has an axis with one of the old names.
-pub const AXES: [RenamedAxis; 2] = [
-    RenamedAxis { benchmark: "launch-latency", old: "way", new: "launch_mode" },
-    RenamedAxis { benchmark: "smi-metrics", old: "card", new: "gpu" },
+/// Every axis that had another name.
+pub const AXES: [RenamedAxis; 3] = [
+    RenamedAxis { benchmark: "launch-latency", old: "way", new: "launch_mode", is_shared: false },
+    RenamedAxis { benchmark: "smi-metrics", old: "card", new: "gpu", is_shared: false },
+    RenamedAxis { benchmark: "all-reduce", old: "provider", new: "communication_backend", is_shared: true },
 ];
+
+/// Those whose old name says whose they are.
+fn unmistakable() -> impl Iterator<Item = &'static RenamedAxis> {
+    AXES.iter().filter(|axis| !axis.is_shared)
+}
 
 /// Environment variables that had another name: the old one, then the new one.
 pub const VARIABLES: [(&str, &str); 1] = [("RSB_CUDA_FOLDERS", "RSB_CUDA_PATH")];
 
 /// The name that the axis `name` has now, where it had another one.
 pub fn axis(name: &str) -> Option<&'static str> {
-    AXES.iter().find(|axis| axis.old == name).map(|axis| axis.new)
+    unmistakable().find(|axis| axis.old == name).map(|axis| axis.new)
 }
 
 /// `axes` under the names that they have now.
@@ -52,10 +61,12 @@ pub fn case_id(id: &str) -> Cow<'_, str> {
     }
 }
 
-/// A pattern on ids with the axes' names of today, whatever benchmark it is meant for. Somebody else's benchmark may have
-/// an axis with an old name, so what the pattern itself matches counts too.
+/// A pattern on ids with the axes' names of today, whatever benchmark it is meant for; a name that benchmarks share only
+/// where the pattern says whose it is. Somebody else's benchmark may have an axis with an old name, so what the pattern
+/// itself matches counts too.
 pub fn pattern(pattern: &str) -> Cow<'_, str> {
-    AXES.iter().fold(Cow::Borrowed(pattern), |text, axis| match renamed(&text, axis.old, axis.new) {
+    let meant = AXES.iter().filter(|axis| !axis.is_shared || pattern.contains(axis.benchmark));
+    meant.fold(Cow::Borrowed(pattern), |text, axis| match renamed(&text, axis.old, axis.new) {
         Cow::Borrowed(_) => text,
         Cow::Owned(new) => Cow::Owned(new),
     })
@@ -70,17 +81,19 @@ pub fn old_pattern(pattern: &str) -> Option<(&'static str, String)> {
     })
 }
 
-/// `parameters` under the names that they have now.
+/// `parameters` of `benchmark` under the names that they have now.
 #[must_use]
-pub fn params(parameters: &Params) -> Params {
-    parameters.iter().fold(Params::new(), |params, (name, value)| params.with(axis(name).unwrap_or(name), value))
+pub fn params(parameters: &Params, benchmark: &str) -> Params {
+    let of_this = |name: &str| AXES.iter().find(|axis| axis.old == name && axis.benchmark == benchmark);
+    let now = |name: &str| of_this(name).map(|axis| axis.new).or_else(|| axis(name));
+    parameters.iter().fold(Params::new(), |params, (name, value)| params.with(now(name).unwrap_or(name), value))
 }
 
 /// `case` as the worker of another version understands it too: a renamed axis is given under both names.
 #[must_use]
 pub fn under_both_names(case: &Case) -> Case {
     let mut both = case.clone();
-    both.params = params(&both.params);
+    both.params = params(&both.params, &both.benchmark);
     for axis in &AXES {
         if let Some(value) = both.params.text(axis.new).filter(|_| both.benchmark == axis.benchmark).map(str::to_owned)
         {
@@ -124,6 +137,14 @@ mod tests {
             ("gpu_performance/smi-metrics/rocm:0/idle", "gpu_performance/smi-metrics/rocm:0/idle"),
             ("gpu_performance/smi-metrics/rocm:0/discard=1", "gpu_performance/smi-metrics/rocm:0/discard=1"),
             ("shop/payments/card=visa", "shop/payments/card=visa"),
+            (
+                "gpu_performance/all-reduce/rocm:0/f32/64MiB/provider=rccl",
+                "gpu_performance/all-reduce/rocm:0/f32/64MiB/communication_backend=rccl",
+            ),
+            (
+                "gpu_performance/gemm/rocm:0/f32/64x64x64/provider=rocblas",
+                "gpu_performance/gemm/rocm:0/f32/64x64x64/provider=rocblas",
+            ),
             ("gpu_performance/launch-latency/rocm:0/single", "gpu_performance/launch-latency/rocm:0/single"),
         ] {
             assert_eq!(case_id(old), new);
@@ -140,6 +161,8 @@ mod tests {
             ("*card=*", "*gpu=*"),
             ("*discard=*", "*discard=*"),
             ("*/gemm/*", "*/gemm/*"),
+            ("*/all-reduce/*provider=rccl", "*/all-reduce/*communication_backend=rccl"),
+            ("*provider=rccl", "*provider=rccl"),
         ] {
             assert_eq!(pattern(old), new);
         }
@@ -159,10 +182,14 @@ mod tests {
         for name in ["way", "launch_mode"] {
             let both = under_both_names(&case(name, "graph"));
             assert_eq!((both.params.text("way"), both.params.text("launch_mode")), (Some("graph"), Some("graph")));
-            assert_eq!(params(&both.params), Params::new().with("launch_mode", "graph"));
+            assert_eq!(params(&both.params, "launch-latency"), Params::new().with("launch_mode", "graph"));
         }
-        let other = case("kernels", "100");
-        assert_eq!(under_both_names(&other), other);
+        for name in ["kernels", "provider"] {
+            let other = case(name, "100");
+            assert_eq!(under_both_names(&other), other);
+        }
+        let old = Params::new().with("provider", "rccl");
+        assert_eq!(params(&old, "all-reduce"), Params::new().with("communication_backend", "rccl"));
     }
 
     #[test]

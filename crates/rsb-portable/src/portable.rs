@@ -145,6 +145,15 @@ impl Module {
     }
 }
 
+/// Why there are no transfers both ways at once.
+pub(crate) fn both_ways_at_once() -> DeviceError {
+    unsupported(
+        "transfers both ways at once",
+        "a device has one queue on this backend here",
+        "measure each direction alone, or the GPU through its vendor's runtime (--backend rocm or cuda)",
+    )
+}
+
 /// Plans `operation` by portable kernels.
 pub(crate) fn plan(operation: &Operation, options: &Options, target: Target) -> Result<Plan, DeviceError> {
     let planner = Planner { options, target };
@@ -253,6 +262,9 @@ impl Planner<'_> {
         let (kernel, arguments) = match op.pattern {
             StreamPattern::Read => return Ok(self.read(packs)),
             StreamPattern::Write => ("rsb_write", vec![buffer(0), Argument::Count(packs), scalar]),
+            StreamPattern::ReadWrite => {
+                ("rsb_read_write", vec![buffer(0), Argument::Count(packs), Argument::Number(-1.0)])
+            }
             StreamPattern::Copy => ("rsb_copy", vec![buffer(0), buffer(1), Argument::Count(packs)]),
             StreamPattern::Triad => {
                 ("rsb_triad", vec![buffer(0), buffer(1), buffer(2), Argument::Count(packs), scalar])

@@ -175,6 +175,7 @@ mod opencl {
         check(&OpenclBackend::Every, &kernels(), |operation, _| match operation {
             Operation::PeakArithmetic(op) => op.dtype != Dtype::F32,
             Operation::Launch(op) => op.mode == LaunchMode::Graph,
+            Operation::Transfer(op) => op.direction == TransferDirection::Bidirectional,
             other => other.dtype() == Some(Dtype::F64),
         });
     }
@@ -201,7 +202,9 @@ mod vulkan {
         check(&VulkanBackend, &kernels(), |operation, _| match operation {
             Operation::PeakArithmetic(op) => op.dtype != Dtype::F32,
             Operation::Normalize(op) if narrow(op.dtype) => op.columns % 2 == 1,
-            Operation::Transfer(op) => op.host_memory == HostMemory::Pageable,
+            Operation::Transfer(op) => {
+                op.host_memory == HostMemory::Pageable || op.direction == TransferDirection::Bidirectional
+            }
             other => other.dtype() == Some(Dtype::F64),
         });
     }

@@ -130,6 +130,13 @@ pub trait Benchmark: Sync {
         self.operation(params).map(|operation| operation.footprint_bytes())
     }
 
+    /// A variable that the process of a case must have in its environment, and its value: what a library reads when it is
+    /// loaded.
+    fn environment(&self, params: &Params) -> Option<(&'static str, &'static str)> {
+        let _ = params;
+        None
+    }
+
     /// Allocates, fills from a fixed seed, runs once and verifies: what is not verified is never timed.
     ///
     /// # Errors

@@ -5,7 +5,8 @@ use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
 use rsb_model::Reason;
 
 use crate::benchmark::Failure;
-use crate::timed::{SEED, check_time};
+use crate::collective::longest;
+use crate::timed::SEED;
 
 /// `count` devices of one backend, `first` the first of them, and those at the next positions after it.
 pub(crate) fn devices(first: &dyn Device, count: u32) -> Result<Vec<&dyn Device>, Failure> {
@@ -35,15 +36,10 @@ pub(crate) fn position(device: &dyn Device) -> u32 {
     device.info().device.index
 }
 
-/// One device's part.
-struct Member<'d> {
-    kernel: Box<dyn Kernel + 'd>,
-    stream: Box<dyn Stream + 'd>,
-}
-
 /// The same operation on each of several devices, every one verified.
 pub(crate) struct DeviceGroup<'d> {
-    members: Vec<Member<'d>>,
+    kernels: Vec<Box<dyn Kernel + 'd>>,
+    streams: Vec<Box<dyn Stream + 'd>>,
     /// The largest of all.
     pub(crate) accuracy_error: f64,
 }
@@ -51,7 +47,7 @@ pub(crate) struct DeviceGroup<'d> {
 impl<'d> DeviceGroup<'d> {
     /// Allocates, fills, compiles, runs once and verifies on every device.
     pub(crate) fn prepare(devices: &[&'d dyn Device], operation: &Operation) -> Result<Self, Failure> {
-        let mut group = Self { members: Vec::new(), accuracy_error: 0.0 };
+        let mut group = Self { kernels: Vec::new(), streams: Vec::new(), accuracy_error: 0.0 };
         for (number, &device) in (0_u64..).zip(devices) {
             // Each has its own part of the data.
             let seed = SEED ^ number;
@@ -65,41 +61,23 @@ impl<'d> DeviceGroup<'d> {
             stream.synchronize()?;
             let error = reference::verify(device, operation, &buffers, seed)?;
             group.accuracy_error = group.accuracy_error.max(error);
-            group.members.push(Member { kernel, stream });
+            group.kernels.push(kernel);
+            group.streams.push(stream);
         }
         Ok(group)
     }
 
     /// The library or kernel that does the work.
     pub(crate) fn provider(&self) -> String {
-        self.members.first().map(|member| member.kernel.provider()).unwrap_or_default()
+        self.kernels.first().map(|kernel| kernel.provider()).unwrap_or_default()
     }
 
     /// Exactly `iters` iterations on each; the nanoseconds of the device that took longest.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
-        // All are idle here, so that the marks stand at one and the same moment, but for the time to make them.
-        let mut starts = Vec::with_capacity(self.members.len());
-        for member in &mut self.members {
-            starts.push(member.stream.record()?);
-        }
-        for _ in 0..iters {
-            for member in &mut self.members {
-                member.kernel.launch()?;
-            }
-        }
-        let mut ends = Vec::with_capacity(self.members.len());
-        for member in &mut self.members {
-            ends.push(member.stream.record()?);
-        }
-        let mut longest: f64 = 0.0;
-        for ((member, &start), &end) in self.members.iter_mut().zip(&starts).zip(&ends) {
-            member.stream.synchronize()?;
-            let time = member.stream.elapsed_ns(start, end)?;
-            check_time(time)?;
-            longest = longest.max(time);
-        }
-        check_time(longest)?;
-        Ok(longest)
+        let kernels = &mut self.kernels;
+        longest(&mut self.streams, |_| {
+            Ok((0..iters).try_for_each(|_| kernels.iter_mut().try_for_each(|kernel| kernel.launch()))?)
+        })
     }
 
     /// Nanoseconds of one iteration: the best of several short samples.

@@ -7,6 +7,8 @@ mod axis;
 mod benchmark;
 mod benchmarks;
 mod cases;
+mod collective;
+mod data_parallel;
 mod device_group;
 mod plausibility;
 mod profiler;

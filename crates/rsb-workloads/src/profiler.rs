@@ -19,7 +19,7 @@ const BESIDE: &str = "rsb_flush";
 
 /// The counters, each in a run of its own: some GPUs count no more than one or two at a time, and what one GPU lacks
 /// does not take the others away. Their definitions: ROCm documentation, MI200 and MI300 performance counters.
-const COUNTERS: [&str; 3] = ["OccupancyPercent", "VALUUtilization", "MemUnitBusy"];
+const COUNTERS: [&str; 5] = ["OccupancyPercent", "VALUUtilization", "MemUnitBusy", "FETCH_SIZE", "WRITE_SIZE"];
 
 /// Means over the launches of a kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -34,6 +34,10 @@ pub(crate) struct KernelProfile {
     pub(crate) wave_efficiency_percent: Option<f64>,
     /// Share of the time in which the memory unit worked.
     pub(crate) memory_busy_percent: Option<f64>,
+    /// KiB that came from memory, beyond the second-level cache.
+    pub(crate) fetched_kib: Option<f64>,
+    /// KiB that went there.
+    pub(crate) written_kib: Option<f64>,
 }
 
 /// Where the tool is: on the path, or in ROCm's directory.
@@ -161,6 +165,12 @@ fn of_the_case(rows: &[Row], counter: &str) -> Vec<Row> {
 }
 
 impl KernelProfile {
+    /// `bytes`, which a launch asks for, over what it moved. Where the caches gave more than they cost, that is no share.
+    pub(crate) fn memory_efficiency_percent(&self, bytes: f64) -> Option<f64> {
+        let moved = 1024.0 * (self.fetched_kib? + self.written_kib?);
+        Some(100.0 * bytes / moved).filter(|share| (0.0..=100.0).contains(share))
+    }
+
     fn add(&mut self, counter: &str, rows: &[Row]) {
         let Some(first) = rows.first() else { return };
         self.block_size = Some(first.block);
@@ -170,6 +180,8 @@ impl KernelProfile {
         match counter {
             "OccupancyPercent" => self.occupancy_percent = share,
             "VALUUtilization" => self.wave_efficiency_percent = share,
+            "FETCH_SIZE" => self.fetched_kib = Some(mean),
+            "WRITE_SIZE" => self.written_kib = Some(mean),
             _ => self.memory_busy_percent = share,
         }
     }
@@ -216,5 +228,10 @@ mod tests {
         let mut profile = KernelProfile::default();
         profile.add("MemUnitBusy", &[row(130.0)]);
         assert_eq!((profile.memory_busy_percent, profile.grid_size), (None, None));
+        assert_eq!(profile.memory_efficiency_percent(4096.0), None, "nothing was counted");
+        profile.add("FETCH_SIZE", &[row(3.0)]);
+        profile.add("WRITE_SIZE", &[row(2.0)]);
+        assert_eq!(profile.memory_efficiency_percent(4096.0), Some(80.0));
+        assert_eq!(profile.memory_efficiency_percent(8192.0), None, "the caches held a part");
     }
 }

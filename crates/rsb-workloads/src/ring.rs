@@ -1,24 +1,19 @@
-//! A sum over several devices: by a ring of copies from each to the next, which scatters the partial sums and then gathers
-//! them; or by a library, in one call.
+//! A sum over several devices by our own ring of copies from each to the next, which scatters the partial sums and then
+//! gathers them.
 //!
 //! Every device keeps its own numbers as they are, so that each iteration does the same again. Between the steps all
 //! devices are waited for, which small messages feel.
 
 use rsb_device::operation::{Elementwise, ElementwiseOp};
-use rsb_device::random::{Distribution, Values};
-use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, convert};
+use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream};
 use rsb_model::{Dtype, Reason};
 
 use crate::benchmark::Failure;
-use crate::timed::{SEED, check_time};
-
-/// Elements handled at once while filling and checking.
-const BLOCK: u64 = 1 << 16;
+use crate::collective::{Differences, fill, longest, sum, tolerance, values};
 
 /// One device, with its numbers in as many chunks as there are devices.
 struct Station<'d> {
     device: &'d dyn Device,
-    stream: Box<dyn Stream + 'd>,
     own: Vec<Buffer>,
     /// A partial sum as it arrives from the device before.
     arrived: Vec<Buffer>,
@@ -32,27 +27,12 @@ struct Move<'d> {
     add: Option<Box<dyn Kernel + 'd>>,
 }
 
-/// How the sum comes about.
-enum Way<'d> {
-    /// What each device does in each step.
-    Steps(Vec<Vec<Move<'d>>>),
-    /// One call.
-    Library(Box<dyn Kernel + 'd>),
-}
-
-/// Who adds up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Summing {
-    /// Our own copies and sums.
-    ByRing,
-    /// The backend's library.
-    ByLibrary,
-}
-
 /// The ring, ready.
 pub(crate) struct Ring<'d> {
     stations: Vec<Station<'d>>,
-    way: Way<'d>,
+    streams: Vec<Box<dyn Stream + 'd>>,
+    /// What each device does in each step.
+    steps: Vec<Vec<Move<'d>>>,
     dtype: Dtype,
     /// Elements in a chunk.
     chunk: u64,
@@ -62,55 +42,24 @@ pub(crate) struct Ring<'d> {
 
 impl<'d> Ring<'d> {
     /// Allocates and fills `elements` numbers on each device, runs once and verifies.
-    pub(crate) fn prepare(
-        devices: &[&'d dyn Device],
-        dtype: Dtype,
-        elements: u64,
-        summing: Summing,
-    ) -> Result<Self, Failure> {
-        // A library takes the numbers as they are; a ring cuts them into a chunk for each device.
-        let (chunks, on_the_way) = match summing {
-            Summing::ByRing => (devices.len().max(1), devices.len().max(1)),
-            Summing::ByLibrary => (1, 0),
-        };
+    pub(crate) fn prepare(devices: &[&'d dyn Device], dtype: Dtype, elements: u64) -> Result<Self, Failure> {
+        let chunks = devices.len().max(1);
         let chunk = elements.div_ceil(chunks as u64).max(1);
-        let bytes = dtype.bytes(chunk);
-        let mut stations = Vec::with_capacity(devices.len());
-        for &device in devices {
-            let buffers = |count| (0..count).map(|_| device.allocate(bytes)).collect::<Result<Vec<_>, _>>();
-            let (own, arrived, sum) = (buffers(chunks)?, buffers(on_the_way)?, buffers(chunks)?);
-            stations.push(Station { device, stream: device.stream()?, own, arrived, sum });
+        let (mut stations, mut streams) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
+        for (rank, &device) in (0..).zip(devices) {
+            let buffers = || (0..chunks).map(|_| device.allocate(dtype.bytes(chunk))).collect::<Result<Vec<_>, _>>();
+            let own = buffers()?;
+            for (number, buffer) in own.iter().enumerate() {
+                fill(device, (buffer, 0), dtype, (&values(rank, number), chunk))?;
+            }
+            stations.push(Station { device, own, arrived: buffers()?, sum: buffers()? });
+            streams.push(device.stream()?);
         }
-        let mut ring = Self { stations, way: Way::Steps(Vec::new()), dtype, chunk, accuracy_error: 0.0 };
-        ring.fill()?;
-        ring.way = match summing {
-            Summing::ByRing => Way::Steps(ring.connect()?),
-            Summing::ByLibrary => Way::Library(ring.bind_library()?),
-        };
-        ring.iterate()?;
-        ring.synchronize()?;
+        let mut ring = Self { stations, streams, steps: Vec::new(), dtype, chunk, accuracy_error: 0.0 };
+        ring.steps = ring.connect()?;
+        iterate(&mut ring.steps, &mut ring.streams)?;
         ring.accuracy_error = ring.verify()?;
         Ok(ring)
-    }
-
-    /// The numbers of chunk `chunk` of device `station`.
-    fn values(station: usize, chunk: usize) -> Values {
-        Values::new(SEED ^ (station as u64) << 32, chunk, Distribution::Signed)
-    }
-
-    fn fill(&self) -> Result<(), Failure> {
-        let mut bytes = Vec::new();
-        for (number, station) in self.stations.iter().enumerate() {
-            for (chunk, buffer) in station.own.iter().enumerate() {
-                let values = Self::values(number, chunk);
-                for start in (0..self.chunk).step_by(BLOCK as usize) {
-                    let count = (self.chunk - start).min(BLOCK) as usize;
-                    convert::encode_values(self.dtype, &values, start, count, &mut bytes);
-                    station.device.write(buffer, self.dtype.bytes(start), &bytes)?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// In step s of the first round, device d takes chunk d − 1 − s from the device before it and adds its own; the sum is
@@ -129,17 +78,6 @@ impl<'d> Ring<'d> {
             }
         }
         Ok(steps)
-    }
-
-    fn bind_library(&self) -> Result<Box<dyn Kernel + 'd>, Failure> {
-        let pair = |station: &Station<'d>| Some((station.own.first()?.clone(), station.sum.first()?.clone()));
-        let pairs: Option<Vec<(Buffer, Buffer)>> = self.stations.iter().map(pair).collect();
-        let (Some(pairs), Some(first)) = (pairs, self.stations.first()) else { return Err(wrong_ring()) };
-        Ok(first.device.prepare_all_reduce(self.dtype, self.chunk, &pairs)?)
-    }
-
-    fn synchronize(&mut self) -> Result<(), Failure> {
-        self.stations.iter_mut().try_for_each(|station| Ok(station.stream.synchronize()?))
     }
 
     fn connected(&self, station: usize, chunk: usize, (round, step): (usize, usize)) -> Result<Move<'d>, Failure> {
@@ -165,105 +103,45 @@ impl<'d> Ring<'d> {
         Ok(here.device.prepare(&operation, &Options::default(), &buffers)?)
     }
 
-    fn iterate(&mut self) -> Result<(), Failure> {
-        let steps = match &mut self.way {
-            Way::Library(kernel) => return Ok(kernel.launch()?),
-            Way::Steps(steps) => steps,
-        };
-        for moves in steps {
-            for one in moves {
-                one.copy.launch()?;
-                if let Some(add) = &mut one.add {
-                    add.launch()?;
-                }
-            }
-            for station in &mut self.stations {
-                station.stream.synchronize()?;
-            }
-        }
-        Ok(())
-    }
-
     /// Exactly `iters` iterations by the clock of the device that takes longest. Every one of them is waited for in each
     /// step, so that its last mark stands when all are done.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
-        let mut starts = Vec::with_capacity(self.stations.len());
-        for station in &mut self.stations {
-            starts.push(station.stream.record()?);
-        }
-        for _ in 0..iters {
-            self.iterate()?;
-        }
-        // What a library has begun on one device ends when all the others have come that far.
-        let mut ends = Vec::with_capacity(self.stations.len());
-        for station in &mut self.stations {
-            ends.push(station.stream.record()?);
-        }
-        let mut longest: f64 = 0.0;
-        for ((station, start), end) in self.stations.iter_mut().zip(starts).zip(ends) {
-            station.stream.synchronize()?;
-            let time = station.stream.elapsed_ns(start, end)?;
-            check_time(time)?;
-            longest = longest.max(time);
-        }
-        check_time(longest)?;
-        Ok(longest)
+        let steps = &mut self.steps;
+        longest(&mut self.streams, |streams| (0..iters).try_for_each(|_| iterate(steps, streams)))
     }
 
     /// Every element on every device against the sum in f64.
     fn verify(&self) -> Result<f64, Failure> {
-        let (mut difference, mut scale, mut finite) = (0.0_f64, 0.0_f64, true);
-        let (mut bytes, mut found) = (Vec::new(), Vec::new());
-        let chunks = self.stations.first().map_or(0, |station| station.sum.len());
-        for chunk in 0..chunks {
-            for start in (0..self.chunk).step_by(BLOCK as usize) {
-                let count = (self.chunk - start).min(BLOCK) as usize;
-                let expected = self.expected(chunk, start, count);
-                for station in &self.stations {
-                    let Some(buffer) = station.sum.get(chunk) else { return Err(wrong_ring()) };
-                    bytes.resize(self.dtype.bytes(count as u64) as usize, 0);
-                    station.device.read(buffer, self.dtype.bytes(start), &mut bytes)?;
-                    convert::decode_into(self.dtype, &bytes, &mut found);
-                    for (found, expected) in found.iter().zip(&expected) {
-                        finite &= found.is_finite();
-                        difference = difference.max((found - expected).abs());
-                        scale = scale.max(expected.abs());
-                    }
-                }
-            }
+        let (mut differences, devices) = (Differences::default(), self.stations.len());
+        for chunk in 0..devices {
+            let stations = self.stations.iter();
+            let ends: Vec<(&dyn Device, &Buffer, u64)> =
+                stations.filter_map(|station| Some((station.device, station.sum.get(chunk)?, 0))).collect();
+            differences.compare(&ends, self.dtype, (self.chunk, chunk as u64 * self.chunk), |start, right| {
+                sum(self.dtype, devices as u64, chunk, start, right);
+            })?;
         }
-        let error = if difference == 0.0 { 0.0 } else { difference / scale };
-        let limit = convert::epsilon(self.dtype) * (8.0 + 2.0 * (self.stations.len() as f64).sqrt());
-        if finite && error <= limit {
-            return Ok(error);
-        }
-        Err(Failure::Failed(Reason::new(
-            "wrong result of all-reduce",
-            format!("its error is {error:.1e} of the largest value, above the {limit:.1e} allowed, or it is no number"),
-            "suspect copies between the GPUs: try two of them at a time with num_gpus=2, and look at the kernel's log",
-        )))
-    }
-
-    fn expected(&self, chunk: usize, start: u64, count: usize) -> Vec<f64> {
-        let mut sum = vec![0.0; count];
-        let mut part = vec![0.0; count];
-        for station in 0..self.stations.len() {
-            convert::rounded_values(self.dtype, &Self::values(station, chunk), start, &mut part);
-            sum.iter_mut().zip(&part).for_each(|(sum, part)| *sum += part);
-        }
-        sum
+        differences.error("all-reduce", tolerance(self.dtype, devices))
     }
 
     /// Who copies.
     pub(crate) fn provider(&self) -> String {
-        match &self.way {
-            Way::Library(kernel) => kernel.provider(),
-            Way::Steps(steps) => {
-                let first = steps.first().and_then(|moves| moves.first());
-                first.map(|one| format!("ring, {}", one.copy.provider())).unwrap_or_default()
+        let first = self.steps.first().and_then(|moves| moves.first());
+        first.map(|one| format!("ring, {}", one.copy.provider())).unwrap_or_default()
+    }
+}
+
+fn iterate(steps: &mut [Vec<Move<'_>>], streams: &mut [Box<dyn Stream + '_>]) -> Result<(), Failure> {
+    for moves in steps {
+        for one in moves {
+            one.copy.launch()?;
+            if let Some(add) = &mut one.add {
+                add.launch()?;
             }
         }
+        streams.iter_mut().try_for_each(|stream| stream.synchronize())?;
     }
+    Ok(())
 }
 
 fn wrong_ring() -> Failure {

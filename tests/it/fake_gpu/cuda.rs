@@ -1,17 +1,36 @@
 //! What is CUDA's own on the fake GPU: its types, its work for several GPUs, and its name beside ROCm's.
 
-use super::support::{CUDA, assert_rest_stands, case, cases, fake_gpu, id, outcome};
+use super::support::{CUDA, assert_reason, assert_rest_stands, case, cases, fake_gpu, id, outcome};
 use crate::common::SMALL;
 
 #[test]
 fn eight_gpus_know_one_another() {
     let bench = CUDA.fake_gpu().set("FAKE_GPU_DEVICES", "8");
     let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "num_gpus=2,8", "--device", "0"];
-    let document = CUDA.run(&bench, &arguments).expect(0).json();
+    let own = ["--axis", "communication_backend=ring", "--axis", "operation=all-reduce"];
+    let document = CUDA.run(&bench, &[&arguments[..], &own].concat()).expect(0).json();
     assert_eq!(cases(&document).iter().filter(|case| outcome(case) == "simulated").count(), 2, "{document:#}");
     let arguments = ["multi-gpu", "--axis", "size=64KiB", "--axis", "operation=peer-copy", "--axis", "peer=0,3"];
     let document = CUDA.run(&bench, &[&arguments[..], &["--device", "0"]].concat()).expect(0).json();
     assert!(cases(&document).iter().any(|case| outcome(case) == "simulated"), "{document:#}");
+}
+
+#[test]
+fn nccl_is_told_its_algorithm_in_the_process_of_the_case() {
+    let bench = CUDA.fake_gpu().set("FAKE_GPU_DEVICES", "3");
+    let fixed = ["all-reduce", "--device", "0", "--axis", "size=64KiB", "--axis", "num_gpus=3", "--axis", "dtype=bf16"];
+    let more = ["communication_backend=nccl", "operation=all-reduce,reduce-scatter", "algorithm=auto,ring,tree"];
+    let more = more.iter().flat_map(|axis| ["--axis", axis]).collect::<Vec<_>>();
+    let document = CUDA.run(&bench, &[&fixed[..], &more].concat()).expect(0).json();
+    for (id, algorithm) in [
+        ("communication_backend=nccl/algorithm=tree", "tree"),
+        ("operation=reduce-scatter/algorithm=ring", "ring"),
+        ("communication_backend=nccl/operation=reduce-scatter", "auto"),
+    ] {
+        let found = cases(&document).iter().find(|case| case["benchmark_id"].as_str().unwrap().ends_with(id)).unwrap();
+        assert_eq!((outcome(found), &found["results"][0]["algorithm"]), ("simulated", &algorithm.into()), "{found:#}");
+    }
+    assert_reason(case(&document, "operation=reduce-scatter/algorithm=tree"), "skipped", "tree for all-reduce alone");
 }
 
 #[test]

@@ -20,6 +20,8 @@ grep -q '"ready"' answers || exit 1
 case $counter in
     OccupancyPercent) value=70.5 ;;
     VALUUtilization) value=100 ;;
+    FETCH_SIZE) value=160 ;;
+    WRITE_SIZE) value=80 ;;
     *) echo "counter $counter is not known here" >&2; exit 1 ;;
 esac
 mkdir "$directory/pass_1"
@@ -63,6 +65,9 @@ fn what_the_counters_say_stands_beside_the_case() {
     let counted = &counted["results"][0];
     assert_eq!((&counted["measured_occupancy_percent"], &counted["grid_size"]), (&70.5.into(), &104.into()));
     assert_eq!(counted["wave_efficiency_percent"], 100.0, "{counted:#}");
+    // Three arrays of 64 KiB were asked for, and 240 KiB moved.
+    let shares = ["warp_efficiency_percent", "global_memory_efficiency_percent"].map(|name| counted[name].as_f64());
+    assert_eq!((shares, counted["sm_efficiency_percent"].is_null()), ([Some(100.0), Some(80.0)], true), "{counted:#}");
     assert!(counted["memory_busy_percent"].is_null(), "a counter that the GPU lacks takes no other away: {counted:#}");
 }
 

@@ -32,7 +32,7 @@ fn a_task_is_shared_and_every_pair_of_gpus_can_copy() {
 fn sums_over_gpus_are_right_for_any_number_of_them() {
     let bench = fake_gpu().set("FAKE_GPU_DEVICES", "8");
     let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "num_gpus=2,3,8", "--axis", "dtype=f32,f16"];
-    let own = ["--axis", "provider=ring", "--device", "0"];
+    let own = ["--axis", "communication_backend=ring", "--axis", "operation=all-reduce", "--device", "0"];
     let document = run(&bench, &[&arguments[..], &own].concat()).expect(0).json();
     assert_eq!(cases(&document).len(), 6);
     assert_rest_stands(&document, "nothing");
@@ -41,30 +41,112 @@ fn sums_over_gpus_are_right_for_any_number_of_them() {
     assert!((ratio - 1.75).abs() < 1e-6, "2 x 7 / 8: {ratio}");
 }
 
+const COLLECTIVES: &str = "operation=all-reduce,all-gather,reduce-scatter,broadcast,all-to-all,send-receive";
+
+/// The cases of `communication_backend` at 64 KiB on three GPUs.
+fn collectives(backend: &str, more: &[&str]) -> Vec<String> {
+    let backend = format!("communication_backend={backend}");
+    let fixed = ["all-reduce", "--axis", "size=64KiB", "--axis", "num_gpus=3", "--device", "0", "--axis", &backend];
+    fixed.iter().chain(more).map(|&argument| argument.to_owned()).collect()
+}
+
+fn borrowed(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
 #[test]
-fn sums_by_rccl_are_right_and_skipped_where_it_is_not() {
+fn collectives_by_rccl_are_right_and_a_wrong_element_is_named() {
     let library = rsb_fake_gpu::file::library().unwrap().display().to_string();
     let with_rccl = || fake_gpu().set("FAKE_GPU_DEVICES", "4").set("RSB_RCCL_LIBRARY", &library);
-    let axes = ["all-reduce", "--axis", "size=64KiB", "--axis", "provider=rccl,ring", "--device", "0", "--axis"];
-    let document = run(&with_rccl(), &[&axes[..], &["dtype=f32,bf16"]].concat()).expect(0).json();
+    let both = ["--axis", COLLECTIVES, "--axis", "placement=out-of-place,in-place", "--axis", "dtype=f32"];
+    let arguments = collectives("rccl", &[&both[..], &["--axis", "algorithm=auto"]].concat());
+    let document = run(&with_rccl(), &borrowed(&arguments)).expect(0).json();
+    let measured: Vec<&Value> = cases(&document).iter().filter(|case| case["outcome"] == "simulated").collect();
+    assert_eq!(measured.len(), 10, "all-to-all and send-receive are never in place");
+    for found in measured {
+        let name = found["results"][0]["operation"].as_str().unwrap();
+        let factor = match name {
+            "all-reduce" => 4.0 / 3.0,
+            "broadcast" | "send-receive" => 1.0,
+            _ => 2.0 / 3.0,
+        };
+        let ratio = number(found, "bandwidth_gb_s") / number(found, "throughput_gb_s");
+        assert!((ratio - factor).abs() < 1e-6, "{name}: {ratio}");
+        // A third of 16,384 elements is no whole number of them.
+        let parts = ["all-gather", "reduce-scatter", "all-to-all"].contains(&name);
+        assert_eq!(number(found, "size_bytes"), if parts { 65_532.0 } else { 65_536.0 }, "{name}");
+        assert_eq!(found["results"][0]["communication_backend"], "rccl");
+    }
+    assert_reason(case(&document, "operation=all-to-all/placement=in-place"), "skipped", "overwritten");
+    let wrong = with_rccl().set("FAKE_GPU_FAULT", "wrong:rccl_all_gather,wrong:rccl_send");
+    let arguments = collectives("rccl", &["--axis", COLLECTIVES, "--axis", "dtype=f32"]);
+    let document = run(&wrong, &borrowed(&arguments)).expect(1).json();
+    for (operation, element) in [("all-gather", 16_382), ("send-receive", 16_383), ("all-to-all", 16_382)] {
+        let found = case(&document, &format!("operation={operation}"));
+        assert_reason(found, "failed", &format!("element {element} on rocm:2 is "));
+    }
+    assert_eq!(case(&document, "operation=broadcast")["outcome"], "simulated");
+    let nowhere = fake_gpu().set("FAKE_GPU_DEVICES", "3").set("RSB_RCCL_LIBRARY", "/nonexistent/librccl.so");
+    let arguments = collectives("rccl", &["--axis", "operation=broadcast", "--axis", "dtype=f32"]);
+    let document = run(&nowhere, &borrowed(&arguments)).expect(5).json();
+    assert_reason(case(&document, "operation=broadcast"), "skipped", "cannot be loaded");
+}
+
+#[test]
+fn a_step_sums_its_gradients_beside_the_backward_pass_or_after_it() {
+    let library = rsb_fake_gpu::file::library().unwrap().display().to_string();
+    let bench = || fake_gpu().set("FAKE_GPU_DEVICES", "4").set("RSB_RCCL_LIBRARY", &library);
+    let fixed =
+        ["operation=data-parallel", "size=1MiB", "num_gpus=4", "scaling=strong,weak", "batch_size=64", "peer=none"];
+    let axes = |overlap| {
+        let all = fixed.iter().copied().chain([overlap]).flat_map(|axis| ["--axis", axis]);
+        ["multi-gpu", "--device", "0"].into_iter().chain(all).collect::<Vec<_>>()
+    };
+    let document = run(&bench(), &axes("overlap=off,on")).expect(0).json();
     assert_eq!(cases(&document).len(), 4);
     assert_rest_stands(&document, "nothing");
-    assert_eq!(case(&document, "/f32/64KiB/provider=rccl")["results"][0]["provider"], "rccl");
-    let wrong = with_rccl().set("FAKE_GPU_FAULT", "wrong:rccl");
-    let document = run(&wrong, &[&axes[..], &["dtype=f32"]].concat()).expect(1).json();
-    assert_reason(case(&document, "provider=rccl"), "failed", "wrong result of all-reduce");
-    assert_rest_stands(&document, "provider=rccl");
-    let nowhere = fake_gpu().set("FAKE_GPU_DEVICES", "2").set("RSB_RCCL_LIBRARY", "/nonexistent/librccl.so");
-    let document = run(&nowhere, &[&axes[..], &["dtype=f32"]].concat()).expect(0).json();
-    assert_reason(case(&document, "provider=rccl"), "skipped", "cannot be loaded");
+    for scaling in ["strong", "weak"] {
+        let of = |overlap: &str| {
+            let found = cases(&document).iter().map(|case| &case["results"][0]);
+            found.into_iter().find(|found| found["scaling"] == scaling && found["overlap"] == overlap).unwrap()
+        };
+        let number =
+            |overlap: &str, field: &str| of(overlap)[field].as_f64().unwrap_or_else(|| panic!("{:#}", of(overlap)));
+        assert_eq!(number("off", "batch_size"), if scaling == "strong" { 64.0 } else { 256.0 });
+        assert!((number("off", "model_size_gb") * 1e9 - 1_048_576.0).abs() < 1.0);
+        assert!(number("on", "time_per_step_ms") < number("off", "time_per_step_ms"), "{scaling}: it hides something");
+        let overheads = ["on", "off"].map(|overlap| number(overlap, "communication_overhead_ms"));
+        assert!(0.0 < overheads[0] && overheads[0] < overheads[1], "{scaling}: {overheads:?}");
+        assert!(number("on", "memory_utilization_percent") > 0.0);
+    }
+    let wrong = bench().set("FAKE_GPU_FAULT", "wrong:rccl_all_reduce");
+    let document = run(&wrong, &axes("overlap=on")).expect(1).json();
+    for found in cases(&document) {
+        assert_reason(found, "failed", "element 65535 on rocm:3 is ");
+    }
+}
+
+#[test]
+fn both_ways_over_the_link_at_once_and_arrays_in_place_are_verified() {
+    let arguments = ["memory-transfer", "--axis", "direction=host-to-device,bidirectional", "--axis", "size=4MiB"];
+    let document = run(&fake_gpu(), &[&arguments[..], &["--axis", "host_memory=pinned"]].concat()).expect(0).json();
+    assert_rest_stands(&document, "nothing");
+    let rate = |part: &str| number(case(&document, part), "bandwidth_gb_s");
+    let ratio = rate("/bidirectional/") / rate("/host-to-device/");
+    assert!((1.8..2.05).contains(&ratio), "as much each way: {ratio}");
+    let arguments = ["memory-tiers", "--axis", "tier=device,bidirectional", "--axis", "operation=copy,read_write"];
+    let document = run(&fake_gpu(), &[&arguments[..], &["--axis", "size=1MiB", "--axis", "dtype=f32"]].concat());
+    let document = document.expect(0).json();
+    assert_eq!(case(&document, "/device/1MiB/operation=read_write")["results"][0]["accuracy_error"], 0.0);
+    assert_reason(case(&document, "bidirectional/1MiB/operation=read_write"), "skipped", "a link carries bytes");
 }
 
 #[test]
 fn a_wrong_sum_fails_its_case() {
     let bench = fake_gpu().set("FAKE_GPU_DEVICES", "2").set("FAKE_GPU_FAULT", "wrong:rsb_add");
-    let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "provider=ring", "--device", "0"];
-    let document = run(&bench, &arguments).expect(1).json();
-    assert_reason(case(&document, "/all-reduce/"), "failed", "wrong result of all-reduce");
+    let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "communication_backend=ring"];
+    let document = run(&bench, &[&arguments[..], &["--device", "0", "--axis", "operation=all-reduce"]].concat());
+    assert_reason(case(&document.expect(1).json(), "/all-reduce/"), "failed", "wrong result of all-reduce");
 }
 
 #[test]
@@ -74,7 +156,8 @@ fn one_gpu_is_skipped_and_says_what_would_help() {
         let word = if id(found).contains("peer-copy") { "only device" } else { "1 device here" };
         assert_reason(found, "skipped", word);
     }
-    let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "provider=ring"];
+    let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "communication_backend=ring"];
+    let arguments = [&arguments[..], &["--axis", "operation=all-reduce"]].concat();
     let document = run(&fake_gpu(), &arguments).expect(5).json();
     assert_reason(case(&document, "/all-reduce/"), "skipped", "1 device here");
 }

@@ -1,4 +1,4 @@
-//! Memory traffic: read, write, copy and triad, through the caches or around them.
+//! Memory traffic: read, write, copy, triad and what is read and written in place, through the caches or around them.
 //!
 //! The loops carry a compiler fence: without one the compiler turns them into `memcpy` and `memset`, which choose
 //! between temporal and non-temporal stores on their own.
@@ -47,6 +47,17 @@ pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, Devic
                 unsafe { vector::copy(first.slice(&share), second.slice_mut(&share), stores) };
             });
         }),
+        StreamPattern::ReadWrite => {
+            // A product with -1 turns the sign, the highest bit of an element.
+            let bits = 8 * op.dtype.bytes(1);
+            let signs = (u64::MAX / (u64::MAX >> (64 - bits))) << (bits - 1);
+            CpuKernel::native(move || {
+                each_share(&bound.pool, bytes, |share| {
+                    // SAFETY: `bound` keeps the buffer, and shares are disjoint.
+                    turn(signs, unsafe { first.slice_mut(&share) }, stores);
+                });
+            })
+        }
         StreamPattern::Triad => {
             let dtype = op.dtype;
             CpuKernel::native(move || {
@@ -92,6 +103,20 @@ fn word_of_scalar(dtype: Dtype) -> Option<u64> {
         Dtype::Bf16 => u64::from(half::bf16::from_f64(STREAM_SCALAR).to_bits()) * 0x0001_0001_0001_0001,
         _ => return None,
     })
+}
+
+/// Straight where it is; around the caches, by way of a block that stays in the first one.
+fn turn(signs: u64, all: &mut [u8], stores: Stores) {
+    if stores == Stores::Temporal {
+        return vector::turn(signs, all);
+    }
+    let mut block = vector::Aligned([0_u8; 4096]);
+    for part in all.chunks_mut(block.0.len()) {
+        let Some(block) = block.0.get_mut(..part.len()) else { return };
+        block.copy_from_slice(part);
+        vector::turn(signs, block);
+        vector::copy(block, part, stores);
+    }
 }
 
 /// c ← a + s·b over the bytes `share`.

@@ -62,6 +62,13 @@ pub(super) fn copy(from: &[u8], to: &mut [u8], stores: Stores) {
     }
 }
 
+/// Turns the bits of `word` in word after word of `all`.
+pub(super) fn turn(word: u64, all: &mut [u8]) {
+    let from = all.len() - wide::turn(word, all);
+    let bytes = word.to_le_bytes().into_iter().cycle().skip(from % 8);
+    all.iter_mut().skip(from).zip(bytes).for_each(|(to, byte)| *to ^= byte);
+}
+
 /// The exclusive-or of all words of `from`, the last one padded with zeros.
 pub(super) fn checksum(from: &[u8]) -> u64 {
     let (blocks, rest) = from.as_chunks::<256>();
@@ -97,6 +104,19 @@ mod wide {
         block.as_chunks_mut::<8>().0.iter_mut().for_each(|slot| *slot = word.to_le_bytes());
         for to in blocks {
             *to = block;
+            compiler_fence(Ordering::SeqCst);
+        }
+        rest.len()
+    }
+
+    /// Likewise.
+    #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+    pub(super) fn turn(word: u64, all: &mut [u8]) -> usize {
+        let (blocks, rest) = all.as_chunks_mut::<256>();
+        for block in blocks {
+            for slot in block.as_chunks_mut::<8>().0 {
+                *slot = (u64::from_le_bytes(*slot) ^ word).to_le_bytes();
+            }
             compiler_fence(Ordering::SeqCst);
         }
         rest.len()

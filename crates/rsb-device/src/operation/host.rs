@@ -13,7 +13,7 @@ pub struct Transfer {
     pub direction: TransferDirection,
     /// The kind of memory on the host's side; of no matter between devices.
     pub host_memory: HostMemory,
-    /// How much in one launch, a multiple of four.
+    /// How much in one launch, a multiple of four; each way where there are two.
     pub bytes: u64,
 }
 
@@ -27,6 +27,8 @@ pub enum TransferDirection {
     DeviceToHost,
     /// Within the device.
     DeviceToDevice,
+    /// From the host to the device and from the device to the host at once, in two queues: as much each way.
+    Bidirectional,
 }
 
 named!(
@@ -34,7 +36,8 @@ named!(
     "direction",
     HostToDevice = "host-to-device",
     DeviceToHost = "device-to-host",
-    DeviceToDevice = "device-to-device"
+    DeviceToDevice = "device-to-device",
+    Bidirectional = "bidirectional"
 );
 
 /// Memory of the host.
@@ -55,10 +58,10 @@ impl Transfer {
         vec![array(Role::Input), array(Role::Output)]
     }
 
-    /// Within the device each byte is read and written there; over a link it passes once.
+    /// Within the device each byte is read and written there; over a link it passes once, and both ways count.
     pub(super) fn bytes_moved(&self) -> f64 {
         match self.direction {
-            TransferDirection::DeviceToDevice => 2.0 * self.bytes as f64,
+            TransferDirection::DeviceToDevice | TransferDirection::Bidirectional => 2.0 * self.bytes as f64,
             TransferDirection::HostToDevice | TransferDirection::DeviceToHost => self.bytes as f64,
         }
     }

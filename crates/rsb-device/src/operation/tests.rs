@@ -11,6 +11,7 @@ fn streams_count_bytes_as_mccalpin_does() {
         (StreamPattern::Write, 4000.0),
         (StreamPattern::Copy, 8000.0),
         (StreamPattern::Triad, 12000.0),
+        (StreamPattern::ReadWrite, 8000.0),
     ] {
         assert_eq!(stream(pattern).bytes_moved().to_bits(), f64::to_bits(bytes), "{pattern}");
     }
@@ -25,6 +26,7 @@ fn a_transfer_counts_what_passes_the_link() {
     assert_eq!(bytes(TransferDirection::HostToDevice), 4096.0_f64.to_bits());
     assert_eq!(bytes(TransferDirection::DeviceToHost), 4096.0_f64.to_bits());
     assert_eq!(bytes(TransferDirection::DeviceToDevice), 8192.0_f64.to_bits(), "read and written");
+    assert_eq!(bytes(TransferDirection::Bidirectional), 8192.0_f64.to_bits(), "there and back");
 }
 
 #[test]

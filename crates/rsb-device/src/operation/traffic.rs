@@ -31,9 +31,20 @@ pub enum StreamPattern {
     Copy,
     /// c ← a + s·b: two reads, one write.
     Triad,
+    /// a ← −a, as a product with −1: one read, one write, of the same array. It is exact in every type, and never grows.
+    #[serde(rename = "read_write")]
+    ReadWrite,
 }
 
-named!(StreamPattern, "memory pattern", Read = "read", Write = "write", Copy = "copy", Triad = "triad");
+named!(
+    StreamPattern,
+    "memory pattern",
+    Read = "read",
+    Write = "write",
+    Copy = "copy",
+    Triad = "triad",
+    ReadWrite = "read_write"
+);
 
 /// Whether stores go through the caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +65,7 @@ impl MemoryStream {
             StreamPattern::Read => vec![array(Role::Input), BufferSpec::word(Role::Output)],
             StreamPattern::Write => vec![array(Role::Output)],
             StreamPattern::Copy => vec![array(Role::Input), array(Role::Output)],
+            StreamPattern::ReadWrite => vec![array(Role::InOut)],
             StreamPattern::Triad => vec![array(Role::Input), array(Role::Input), array(Role::Output)],
         }
     }

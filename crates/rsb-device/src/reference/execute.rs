@@ -74,6 +74,7 @@ fn stream(op: &MemoryStream, buffers: &[Vec<u8>], number: impl Fn(usize) -> Opti
         StreamPattern::Read => Result::Word(checksum(buffers.first()?)),
         StreamPattern::Write => Result::Numbers(vec![scalar; op.elements as usize]),
         StreamPattern::Copy => Result::Numbers(number(0)?),
+        StreamPattern::ReadWrite => Result::Numbers(number(0)?.iter().map(|a| -a).collect()),
         StreamPattern::Triad => {
             Result::Numbers(number(0)?.iter().zip(&number(1)?).map(|(a, b)| a + scalar * b).collect())
         }

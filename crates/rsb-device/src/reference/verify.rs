@@ -292,7 +292,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks an output that depends element by element on the inputs before it. Of a `dear` one beyond [`SAMPLE`]
+    /// Checks an output that depends element by element on the inputs before it, or on what was there. Of a `dear` one beyond [`SAMPLE`]
     /// elements, only every so manieth chunk is computed, the first and the last among them.
     fn map(
         &self,
@@ -303,8 +303,9 @@ impl Check<'_> {
         let output = self.specs.len() - 1;
         let elements = self.spec(output)?.elements;
         let step = if dear { elements.div_ceil(SAMPLE).max(1) } else { 1 };
-        let dtypes: Vec<Dtype> = self.specs.iter().take(output).map(|spec| spec.dtype).collect();
-        let mut inputs = vec![Vec::new(); output];
+        let filled = self.specs.iter().take_while(|spec| spec.role != Role::Output);
+        let dtypes: Vec<Dtype> = filled.map(|spec| spec.dtype).collect();
+        let mut inputs = vec![Vec::new(); dtypes.len()];
         self.each_chunk(output, |start, found| {
             error.not_finite |= found.iter().any(|value| !value.is_finite());
             let last = start + found.len() as u64 >= elements;
@@ -346,6 +347,7 @@ impl Check<'_> {
             StreamPattern::Read => self.checksum(),
             StreamPattern::Write => self.map(error, false, |_, _| STREAM_SCALAR),
             StreamPattern::Copy => self.copied(error),
+            StreamPattern::ReadWrite => self.map(error, false, |inputs, at| -of(inputs, 0, at)),
             StreamPattern::Triad => {
                 self.map(error, false, |inputs, at| of(inputs, 0, at) + STREAM_SCALAR * of(inputs, 1, at))
             }

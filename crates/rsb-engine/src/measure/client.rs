@@ -44,7 +44,15 @@ fn worker_of<'a>(command: &'a WorkerCommand, case: &Case) -> Result<Cow<'a, Work
             worker.environment.extend(slowed.cloned());
             Ok(Cow::Owned(worker))
         }
-        _ => Ok(Cow::Borrowed(command)),
+        _ => {
+            let benchmark = rsb_workloads::find(&case.benchmark);
+            let Some((name, value)) = benchmark.and_then(|benchmark| benchmark.environment(&case.params)) else {
+                return Ok(Cow::Borrowed(command));
+            };
+            let mut worker = command.clone();
+            worker.environment.push((name, Some(value.to_owned())));
+            Ok(Cow::Owned(worker))
+        }
     }
 }
 

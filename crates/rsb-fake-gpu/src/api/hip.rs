@@ -5,7 +5,6 @@ pub(super) mod graph;
 pub(super) mod hiprtc;
 pub(super) mod memory;
 pub(super) mod module;
-mod rccl;
 pub(super) mod rocblas;
 pub(super) mod stream;
 

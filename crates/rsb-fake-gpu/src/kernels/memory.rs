@@ -11,6 +11,8 @@ pub(super) const TWINS: &[Twin] = &[
     twin("rsb_copy_nt", 3, copy),
     twin("rsb_write", 3, |launch| by_float!(launch, write)),
     twin("rsb_write_nt", 3, |launch| by_float!(launch, write)),
+    twin("rsb_read_write", 3, |launch| by_float!(launch, read_write)),
+    twin("rsb_read_write_nt", 3, |launch| by_float!(launch, read_write)),
     twin("rsb_triad", 5, |launch| by_float!(launch, triad)),
     twin("rsb_triad_nt", 5, |launch| by_float!(launch, triad)),
     twin("rsb_rearrange", 8, |launch| by_float!(launch, rearrange)),
@@ -40,6 +42,14 @@ fn write<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
     let value = T::put(launch.number(2));
     launch.output::<T>(0, launch.size(1))?.fill(value);
     Ok(Work::NONE)
+}
+
+fn read_write<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let (count, factor) = (launch.size(1), launch.number(2));
+    for element in launch.in_out::<T>(0, count)? {
+        *element = T::put(factor * element.get());
+    }
+    Ok(Work::vector(launch.dtype(), count as f64))
 }
 
 fn triad<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {

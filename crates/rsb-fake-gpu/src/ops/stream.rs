@@ -35,6 +35,17 @@ impl State {
         Ok(())
     }
 
+    /// What a stream is given from now on begins after a mark, if it was put anywhere.
+    pub(crate) fn stream_waits(&mut self, stream: usize, event: usize) -> Result<(), Status> {
+        let at = self.events.get(event)?.at;
+        let stream = self.stream(stream)?;
+        if stream.captured.is_some() {
+            return Err(status::CAPTURE_UNSUPPORTED);
+        }
+        stream.busy_until = at.map_or(stream.busy_until, |at| stream.busy_until.max(at));
+        Ok(())
+    }
+
     /// Waits until a mark is passed.
     pub(crate) fn wait_for_event(&mut self, event: usize) -> Result<(), Status> {
         let Event { gpu, at: Some(time) } = *self.events.get(event)? else { return Ok(()) };

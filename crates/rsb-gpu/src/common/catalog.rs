@@ -191,6 +191,7 @@ const READ: &[Parameter] = &[
 ];
 const COPY: &[Parameter] = &[In("a", Byte), Out("b", Byte), Count("bytes")];
 const WRITE: &[Parameter] = &[Out("a", T), Count("n"), Number("s")];
+const READ_WRITE: &[Parameter] = &[InOut("a", T), Count("n"), Number("s")];
 const TRIAD: &[Parameter] = &[In("a", T), In("b", T), Out("c", T), Count("n"), Number("s")];
 const ONE_INPUT: &[Parameter] = &[In("x", T), Out("y", T), Count("n")];
 const TWO_INPUTS: &[Parameter] = &[In("x", T), In("z", T), Out("y", T), Count("n")];
@@ -286,6 +287,8 @@ pub const KERNELS: &[KernelInfo] = &[
     any_block(kernel("rsb_copy_nt", Module::Memory, &[], COPY, "as rsb_copy, around the caches")),
     any_block(kernel("rsb_write", Module::Memory, FLOATS, WRITE, "a[i] = s")),
     any_block(kernel("rsb_write_nt", Module::Memory, FLOATS, WRITE, "as rsb_write, around the caches")),
+    any_block(kernel("rsb_read_write", Module::Memory, FLOATS, READ_WRITE, "a[i] = s a[i], in f32 (f64 in f64)")),
+    any_block(kernel("rsb_read_write_nt", Module::Memory, FLOATS, READ_WRITE, "as rsb_read_write, around the caches")),
     any_block(kernel("rsb_triad", Module::Memory, FLOATS, TRIAD, "c[i] = a[i] + s b[i], in f32 (f64 in f64)")),
     any_block(kernel("rsb_triad_nt", Module::Memory, FLOATS, TRIAD, "as rsb_triad, around the caches")),
     any_block(kernel(

@@ -16,12 +16,12 @@ use super::memory::Allocation;
 use super::module::{Function, LoadedModule};
 use super::plan::{self, Argument, Gpu, LaunchPlan};
 use super::stream::GpuStream;
-use super::{launches, link, transfer};
+use super::{collective, launches, link, transfer};
 use rsb_device::device::{
     Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream, no_peer, too_much_memory,
 };
 use rsb_device::held::{HeldValue, HostSide};
-use rsb_device::operation::{Gemm, Operation};
+use rsb_device::operation::{Collective, Gemm, Operation};
 
 /// One GPU, opened.
 pub struct GpuDevice {
@@ -33,6 +33,8 @@ pub struct GpuDevice {
     /// What is written to empty the caches, kept between calls.
     flush: HeldValue<Bound>,
     blas: OnceCell<Result<Rc<dyn BlasLibrary>, DeviceError>>,
+    /// Those that did a collective last, beginning with this one.
+    clique: collective::LastClique,
     /// Every GPU of the runtime, this one's own place unused; those that work together with this one.
     peers: Vec<OnceCell<Box<GpuDevice>>>,
 }
@@ -49,6 +51,7 @@ impl GpuDevice {
             modules: RefCell::default(),
             flush: HeldValue::default(),
             blas: OnceCell::new(),
+            clique: collective::LastClique::default(),
             peers,
         })
     }
@@ -220,13 +223,12 @@ impl Device for GpuDevice {
         Ok(Box::new(transfer::peer_copy(&self.core, from, to)?))
     }
 
-    fn prepare_all_reduce<'d>(
+    fn prepare_collective<'d>(
         &'d self,
-        dtype: Dtype,
-        elements: u64,
+        call: &Collective,
         pairs: &[(Buffer, Buffer)],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
-        self.core.driver.all_reduce(dtype, elements, pairs)
+        Ok(Box::new(collective::kernel(self.core.driver.collective_library(), &self.clique, call, pairs)?))
     }
 
     fn peers(&self) -> Vec<u32> {

@@ -10,7 +10,8 @@ use super::blas::BlasLibrary;
 use super::compile::Toolchain;
 use super::core::Core;
 use super::image::Image;
-use rsb_device::device::{Buffer, DeviceError, DeviceInfo, Kernel};
+use nccl_sys::{Loaded, Unavailable};
+use rsb_device::device::{DeviceError, DeviceInfo};
 
 /// A stream, an event, a module, a function or a graph.
 pub(crate) type Handle = *mut c_void;
@@ -80,13 +81,8 @@ pub(crate) trait Driver {
     /// Loads that library for a GPU.
     fn open_blas(&self, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError>;
 
-    /// Binds a sum over several GPUs by the vendor's library: of the first buffer of each pair into the second.
-    fn all_reduce(
-        &self,
-        dtype: Dtype,
-        elements: u64,
-        pairs: &[(Buffer, Buffer)],
-    ) -> Result<Box<dyn Kernel>, DeviceError>;
+    /// The name of its library of collectives, and what loads it.
+    fn collective_library(&self) -> (&'static str, fn() -> Result<Loaded, Unavailable>);
 
     fn create_stream(&self) -> Result<Handle, DeviceError>;
     unsafe fn destroy_stream(&self, stream: Handle) -> Result<(), DeviceError>;
@@ -95,6 +91,8 @@ pub(crate) trait Driver {
     fn create_event(&self) -> Result<Handle, DeviceError>;
     unsafe fn destroy_event(&self, event: Handle) -> Result<(), DeviceError>;
     unsafe fn record(&self, event: Handle, stream: Handle) -> Result<(), DeviceError>;
+    /// Lets `stream` wait for an event that was recorded in another stream of its device.
+    unsafe fn wait(&self, stream: Handle, event: Handle) -> Result<(), DeviceError>;
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError>;
 
     fn allocate(&self, bytes: usize) -> Result<*mut c_void, DeviceError>;

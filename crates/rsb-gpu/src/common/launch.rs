@@ -73,7 +73,7 @@ fn address_of(buffer: Option<&Buffer>) -> Result<u64, DeviceError> {
 }
 
 /// The GPU's memory in a buffer.
-pub(crate) fn allocation(buffer: Option<&Buffer>) -> Result<&Allocation, DeviceError> {
+pub(super) fn allocation(buffer: Option<&Buffer>) -> Result<&Allocation, DeviceError> {
     rsb_device::held::storage(buffer)
 }
 

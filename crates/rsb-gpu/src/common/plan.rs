@@ -174,6 +174,10 @@ impl Planner<'_> {
                 let arguments = vec![buffer(0), buffer(1), Argument::Count(bytes)];
                 self.strided(stem("rsb_copy", "rsb_copy_nt"), None, arguments, packs)
             }
+            StreamPattern::ReadWrite => {
+                let arguments = vec![buffer(0), Argument::Count(op.elements), Argument::Number(-1.0)];
+                self.strided(stem("rsb_read_write", "rsb_read_write_nt"), Some(op.dtype), arguments, packs)
+            }
             StreamPattern::Triad => {
                 let (n, s) = (Argument::Count(op.elements), Argument::Number(STREAM_SCALAR));
                 let arguments = vec![buffer(0), buffer(1), buffer(2), n, s];

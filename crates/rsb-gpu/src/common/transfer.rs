@@ -1,4 +1,5 @@
-//! Copies: between host and GPU from pinned or pageable memory, within a GPU, and from GPU to GPU.
+//! Copies: between host and GPU from pinned or pageable memory, one way or both at once, within a GPU, and from GPU to
+//! GPU.
 
 use std::rc::Rc;
 
@@ -6,6 +7,7 @@ use super::core::Core;
 use super::driver::{Copy, Ends};
 use super::launch::allocation;
 use super::memory::HostBlock;
+use super::side::SideStream;
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 use rsb_device::held::HostSide;
 use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
@@ -19,8 +21,31 @@ pub(super) struct TransferKernel {
     /// What arrives on the host is sent on to the second buffer once, so that it can be checked.
     shown: bool,
     host: Option<HostBlock>,
+    /// The way back, where both ways are gone at once.
+    back: Option<WayBack>,
     to: Buffer,
     _from: Buffer,
+}
+
+/// A copy from the device to the host in a stream of its own.
+struct WayBack {
+    side: SideStream,
+    copy: Copy,
+    host: HostBlock,
+}
+
+impl WayBack {
+    fn new(core: &Rc<Core>, from: *const std::ffi::c_void, bytes: usize) -> Result<Self, DeviceError> {
+        let mut host = HostBlock::pinned(core, bytes)?;
+        let copy = Copy { to: host.address(), from, bytes, ends: Ends::DeviceToHost };
+        Ok(Self { side: SideStream::new(core)?, copy, host })
+    }
+
+    fn start(&self, core: &Core) -> Result<(), DeviceError> {
+        self.side.leave()?;
+        // SAFETY: both ends are this long, and `TransferKernel` keeps them until both streams have passed it.
+        unsafe { core.driver.copy(self.copy, self.side.stream) }
+    }
 }
 
 /// Binds `op` to its two buffers.
@@ -30,10 +55,17 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
     let mut host = match (op.direction, op.host_memory) {
         (TransferDirection::DeviceToDevice, _) => None,
         (_, HostMemory::Pinned) => Some(HostBlock::pinned(core, bytes)?),
+        (TransferDirection::Bidirectional, HostMemory::Pageable) => {
+            return Err(DeviceError::Unsupported(rsb_model::Reason::new(
+                "pageable memory both ways at once",
+                "the runtime copies it to and fro on the host, one after the other",
+                "measure pinned memory",
+            )));
+        }
         (_, HostMemory::Pageable) => Some(HostBlock::pageable(bytes)),
     };
     let copy = match (op.direction, &mut host) {
-        (TransferDirection::HostToDevice, Some(host)) => {
+        (TransferDirection::HostToDevice | TransferDirection::Bidirectional, Some(host)) => {
             let fill = Copy { to: host.address(), from: from.address(), bytes, ends: Ends::DeviceToHost };
             start(core, fill)?;
             core.synchronize()?;
@@ -44,9 +76,22 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
         }
         _ => Copy { to: to.address(), from: from.address(), bytes, ends: Ends::DeviceToDevice },
     };
+    let back = match op.direction {
+        TransferDirection::Bidirectional => Some(WayBack::new(core, from.address(), bytes)?),
+        _ => None,
+    };
     let keep = |index: usize| buffers.get(index).cloned().ok_or_else(wrong_buffers);
     let (to, from) = (keep(1)?, keep(0)?);
-    Ok(TransferKernel { core: Rc::clone(core), copy, direction: op.direction, shown: false, host, to, _from: from })
+    Ok(TransferKernel {
+        core: Rc::clone(core),
+        copy,
+        direction: op.direction,
+        shown: false,
+        host,
+        back,
+        to,
+        _from: from,
+    })
 }
 
 /// Starts `copy` in the stream of `core`.
@@ -57,6 +102,29 @@ fn start(core: &Core, copy: Copy) -> Result<(), DeviceError> {
 }
 
 impl TransferKernel {
+    /// Both ways at once: what is launched next waits for both.
+    fn start_both(&mut self) -> Result<(), DeviceError> {
+        let Some(back) = &mut self.back else { return Ok(()) };
+        back.start(&self.core)?;
+        start(&self.core, self.copy)?;
+        back.side.come_back()?;
+        let (false, Some(host)) = (self.shown, &mut self.host) else { return Ok(()) };
+        self.shown = true;
+        self.core.synchronize()?;
+        let blocks = [host.address(), back.host.address()];
+        // SAFETY: both blocks are this long, and nothing writes to them after the wait above.
+        let [sent, arrived] =
+            blocks.map(|block| unsafe { std::slice::from_raw_parts(block.cast::<u8>(), self.copy.bytes) });
+        if sent == arrived {
+            return Ok(());
+        }
+        Err(DeviceError::Failed(rsb_model::Reason::new(
+            "wrong result of bidirectional",
+            "what arrived on the host is not what lies on the GPU",
+            "suspect the driver or the link: measure each direction alone, and look at the kernel's log",
+        )))
+    }
+
     fn show(&mut self) -> Result<(), DeviceError> {
         let Some(host) = &mut self.host else { return Ok(()) };
         self.core.synchronize()?;
@@ -69,6 +137,9 @@ impl TransferKernel {
 
 impl Kernel for TransferKernel {
     fn launch(&mut self) -> Result<(), DeviceError> {
+        if self.back.is_some() {
+            return self.start_both();
+        }
         start(&self.core, self.copy)?;
         if self.direction == TransferDirection::DeviceToHost && !self.shown {
             self.shown = true;

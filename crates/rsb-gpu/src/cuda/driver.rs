@@ -13,7 +13,8 @@ use super::info;
 use super::runtime::Runtime;
 use crate::common::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
 use crate::common::{call, done, made, number};
-use rsb_device::device::{Buffer, DeviceError, Kernel};
+use nccl_sys::{Loaded, Unavailable};
+use rsb_device::device::DeviceError;
 
 /// What a call that makes something gives.
 type Made = Result<Handle, DeviceError>;
@@ -68,18 +69,8 @@ impl Driver for Runtime {
         Ok(Blas::open(core, self.version().map(|(major, _)| major))?)
     }
 
-    fn all_reduce(
-        &self,
-        dtype: Dtype,
-        elements: u64,
-        pairs: &[(Buffer, Buffer)],
-    ) -> Result<Box<dyn Kernel>, DeviceError> {
-        let _ = (elements, pairs);
-        Err(DeviceError::Unsupported(Reason::new(
-            format!("all-reduce of {dtype} by a library"),
-            "NCCL is not called by this version",
-            "choose provider=ring",
-        )))
+    fn collective_library(&self) -> (&'static str, fn() -> Result<Loaded, Unavailable>) {
+        ("nccl", cuda_sys::nccl)
     }
 
     fn create_stream(&self) -> Made {
@@ -104,6 +95,10 @@ impl Driver for Runtime {
 
     unsafe fn record(&self, event: Handle, stream: Handle) -> Done {
         done!(self, cuEventRecord(event.cast(), stream.cast()))
+    }
+
+    unsafe fn wait(&self, stream: Handle, event: Handle) -> Done {
+        done!(self, cuStreamWaitEvent(stream.cast(), event.cast(), 0))
     }
 
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError> {

@@ -9,11 +9,12 @@ use rsb_model::{BackendId, Dtype, Reason};
 
 use super::blas::{self, Blas, Kernels};
 use super::compile::HipCompiler;
+use super::info;
 use super::runtime::Runtime;
-use super::{info, rccl};
 use crate::common::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
 use crate::common::{call, done, made, number};
-use rsb_device::device::{Buffer, DeviceError, Kernel};
+use nccl_sys::{Loaded, Unavailable};
+use rsb_device::device::DeviceError;
 
 /// What a call that makes something gives.
 type Made = Result<Handle, DeviceError>;
@@ -69,13 +70,8 @@ impl Driver for Runtime {
         Ok(Blas::open(core, kernels)?)
     }
 
-    fn all_reduce(
-        &self,
-        dtype: Dtype,
-        elements: u64,
-        pairs: &[(Buffer, Buffer)],
-    ) -> Result<Box<dyn Kernel>, DeviceError> {
-        Ok(Box::new(rccl::kernel(dtype, elements, pairs)?))
+    fn collective_library(&self) -> (&'static str, fn() -> Result<Loaded, Unavailable>) {
+        ("rccl", hip_runtime_sys::rccl)
     }
 
     fn create_stream(&self) -> Made {
@@ -100,6 +96,10 @@ impl Driver for Runtime {
 
     unsafe fn record(&self, event: Handle, stream: Handle) -> Done {
         done!(self, hipEventRecord(event.cast(), stream.cast()))
+    }
+
+    unsafe fn wait(&self, stream: Handle, event: Handle) -> Done {
+        done!(self, hipStreamWaitEvent(stream.cast(), event.cast(), 0))
     }
 
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError> {

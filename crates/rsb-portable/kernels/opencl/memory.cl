@@ -28,6 +28,11 @@ kernel void rsb_write(global Element *a, ulong packs, Number s) {
     if (i < packs) store_pack(a, i, (Pack)((Wide)s));
 }
 
+kernel void rsb_read_write(global Element *a, ulong packs, Number s) {
+    const ulong i = get_global_id(0);
+    if (i < packs) store_pack(a, i, (Wide)s * load_pack(a, i));
+}
+
 kernel void rsb_triad(const global Element *a, const global Element *b, global Element *c, ulong packs, Number s) {
     const ulong i = get_global_id(0);
     if (i < packs) store_pack(c, i, load_pack(a, i) + (Wide)s * load_pack(b, i));

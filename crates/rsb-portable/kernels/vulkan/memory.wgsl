@@ -56,6 +56,13 @@ fn rsb_write(place: Place) {
 }
 
 @compute @workgroup_size(256)
+fn rsb_read_write(place: Place) {
+    for (var i = place.global.x; i < scaled.packs * UNITS; i += place.groups.x * THREADS) {
+        p0[i] = narrow(scaled.s * widen(p0[i]));
+    }
+}
+
+@compute @workgroup_size(256)
 fn rsb_triad(place: Place) {
     for (var i = place.global.x; i < scaled.packs * UNITS; i += place.groups.x * THREADS) {
         p0[i] = narrow(widen(p2[i]) + scaled.s * widen(p1[i]));

@@ -41,6 +41,7 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
     };
     let ends = match op.direction {
         TransferDirection::DeviceToDevice => Ends::Within,
+        TransferDirection::Bidirectional => return Err(crate::portable::both_ways_at_once()),
         TransferDirection::DeviceToHost => Ends::ToHost(block()?),
         TransferDirection::HostToDevice => {
             let mut block = block()?;

@@ -39,6 +39,7 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
     let bytes = op.bytes.min(from.bytes()).min(to.bytes());
     let ends = match op.direction {
         TransferDirection::DeviceToDevice => Ends::Within,
+        TransferDirection::Bidirectional => return Err(crate::portable::both_ways_at_once()),
         TransferDirection::DeviceToHost => Ends::ToHost(Allocation::zeroed(core, bytes, Place::Host)?),
         TransferDirection::HostToDevice => {
             let host = Allocation::zeroed(core, bytes, Place::Host)?;

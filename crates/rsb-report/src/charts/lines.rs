@@ -13,7 +13,7 @@ use crate::number::format_count;
 use crate::spread::spread_of;
 
 /// The parameters that tell lines apart, in the order in which they are said.
-const KEYS: [&str; 29] = [
+const KEYS: [&str; 32] = [
     "model",
     "workload",
     "operation",
@@ -28,6 +28,9 @@ const KEYS: [&str; 29] = [
     "num_gpus",
     "num_ranks",
     "scaling",
+    "overlap",
+    "placement",
+    "algorithm",
     "zero_stage",
     "peer",
     "block_size",

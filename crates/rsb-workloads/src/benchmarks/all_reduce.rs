@@ -1,7 +1,8 @@
-//! A sum over all GPUs, each of which has the whole of it in the end: what data-parallel training does with its
-//! gradients. By our own ring over copies between GPUs, and by the vendor's library where it is found.
+//! What several GPUs of one machine send one another: the sum that each of them has in the end, which is what data-parallel
+//! training waits for, and the other collectives. The sum also by our own ring over copies between GPUs; all of them by
+//! the vendor's library where it is found.
 
-use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
+use rsb_device::operation::{Collective, CollectiveKind, HostMemory, Placement, Transfer, TransferDirection};
 use rsb_device::{Device, DeviceInfo, Operation, convert};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{BackendId, Fields, Params, Reason};
@@ -9,30 +10,66 @@ use rsb_model::{BackendId, Fields, Params, Reason};
 use super::{axis, by_kind, bytes, dtype, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::collective::ByLibrary;
 use crate::device_group::devices;
 use crate::plausibility::check_bandwidth;
-use crate::ring::{Ring, Summing};
+use crate::ring::Ring;
 use crate::timed::check_time;
 
-/// All-reduce.
+/// All-reduce, and the collectives beside it.
 pub(super) struct AllReduce;
 
 const AXES: &[AxisInfo] = &[
     DTYPE,
-    AxisInfo::value("size", "bytes on each GPU", AxisKind::Bytes),
+    AxisInfo::value("size", "bytes on each GPU: of the larger of what it sends and receives", AxisKind::Bytes),
     AxisInfo::named("num_gpus", "GPUs that take part", "2", AxisKind::Count),
     AxisInfo::named(
-        "provider",
-        "ring: our own, by copies between GPUs; rccl: AMD's library",
-        "ring",
-        AxisKind::Choice(&["ring", "rccl"]),
+        "communication_backend",
+        "ring: our own all-reduce, by copies between GPUs; rccl and nccl: AMD's and NVIDIA's library",
+        RING,
+        AxisKind::Choice(&[RING, "rccl", "nccl"]),
+    ),
+    AxisInfo::named(
+        "operation",
+        "the collective",
+        "all-reduce",
+        AxisKind::Choice(&["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "send-receive"]),
+    ),
+    AxisInfo::named(
+        "placement",
+        "whether the result goes where the numbers came from",
+        "out-of-place",
+        AxisKind::Choice(&["out-of-place", "in-place"]),
+    ),
+    AxisInfo::named(
+        "algorithm",
+        "the library's own choice, or a ring or tree, which NCCL_ALGO asks for in the process of the case",
+        AUTO,
+        AxisKind::Choice(&[AUTO, "ring", "tree"]),
     ),
 ];
 
+const RING: &str = "ring";
+const AUTO: &str = "auto";
+
+/// The variable by which NCCL and RCCL are told an algorithm.
+const ALGORITHM: &str = "NCCL_ALGO";
+
+const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Buffers of its size that a GPU holds: its own numbers, what arrives, and the sum.
-const BUFFERS: u64 = 3;
+/// Those that are of any size, and those of as many parts as there are GPUs.
+const WHOLE: &[&str] = &["all-reduce", "broadcast", "send-receive"];
+const IN_PARTS: &[&str] = &["all-gather", "reduce-scatter", "all-to-all"];
+
+/// The library of a backend's vendor.
+const fn library(backend: BackendId) -> Option<&'static str> {
+    match backend {
+        BackendId::Rocm => Some("rccl"),
+        BackendId::Cuda => Some("nccl"),
+        _ => None,
+    }
+}
 
 impl Benchmark for AllReduce {
     fn name(&self) -> &'static str {
@@ -40,7 +77,7 @@ impl Benchmark for AllReduce {
     }
 
     fn about(&self) -> &'static str {
-        "Sum over several GPUs, with bus and algorithm bandwidth"
+        "All-reduce and the other collectives over several GPUs, with bus and algorithm bandwidth"
     }
 
     fn runs_on(&self) -> RunsOn {
@@ -63,86 +100,242 @@ impl Benchmark for AllReduce {
         let f32 = || axis("dtype", &["f32"]);
         let large = by_kind(device, 64 * MIB, 4 * MIB);
         let mut grids = vec![grid([f32(), sizes("size", &[large])])];
-        if device.device.backend == BackendId::Rocm {
-            grids.push(grid([f32(), sizes("size", &[large]), axis("provider", &["rccl"])]));
-        }
         if breadth >= Breadth::Standard {
             grids.push(grid([f32(), sizes("size", &[MIB, large]), axis("num_gpus", &["2", "4", "8"])]));
             grids.push(grid([axis("dtype", &["f16", "bf16"]), sizes("size", &[large])]));
         }
         if breadth == Breadth::Full {
-            let every = sizes("size", &[64 << 10, MIB, 16 * MIB, 256 * MIB]);
+            let every = sizes("size", &[64 * KIB, MIB, 16 * MIB, 256 * MIB]);
             grids.push(grid([
                 axis("dtype", &["f32", "f16", "bf16"]),
                 every,
                 axis("num_gpus", &["2", "3", "4", "6", "8"]),
             ]));
         }
+        if let Some(library) = library(device.device.backend) {
+            grids.extend(of_library(breadth, library, (large, by_kind(device, 1 << 30, 16 * MIB))));
+        }
         grids
     }
 
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
-        let (dtype, size) = (dtype(params)?, bytes(params, "size")?);
-        if !convert::is_known(dtype) || convert::epsilon(dtype) == 0.0 {
-            return Err(Reason::new(
-                format!("all-reduce of {dtype}"),
-                "there is no kernel that adds numbers of this type",
-                "choose f64, f32, f16 or bf16",
-            ));
-        }
-        if size < dtype.bytes(1) {
-            return Err(Reason::new(format!("{size} bytes"), "one number is larger", "choose a larger size"));
-        }
-        Ok(size.saturating_mul(BUFFERS))
+        let task = Task::of(params)?;
+        // The ring has its own numbers, what arrives, and the sum.
+        let buffers = match (task.is_ours(), task.placement) {
+            (true, _) => 3,
+            (false, Placement::OutOfPlace) => 2,
+            (false, Placement::InPlace) => 1,
+        };
+        Ok(bytes(params, "size")?.saturating_mul(buffers))
+    }
+
+    /// The library reads it when it is loaded, in the process of the case alone.
+    fn environment(&self, params: &Params) -> Option<(&'static str, &'static str)> {
+        let value = match params.text("algorithm")? {
+            "ring" => "Ring",
+            "tree" => "Tree",
+            _ => return None,
+        };
+        Some((ALGORITHM, value))
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
-        self.footprint_bytes(params).map_err(Failure::Skipped)?;
-        let (dtype, size) =
-            (dtype(params).map_err(Failure::Skipped)?, bytes(params, "size").map_err(Failure::Skipped)?);
-        let count: u32 = number(params, "num_gpus").map_err(Failure::Skipped)?;
-        if count < 2 {
+        let task = Task::of(params).map_err(Failure::Skipped)?;
+        let own = library(device.info().device.backend);
+        if !task.is_ours() && own != Some(task.backend) {
             return Err(Failure::Skipped(Reason::new(
-                "all-reduce on one GPU",
-                "there is nothing to add up",
-                "choose num_gpus=2 or more",
+                format!("{} by {}", task.call.kind, task.backend),
+                format!("it is not the library of {}", device.info().device),
+                format!("choose communication_backend={}, or another --backend", own.unwrap_or(RING)),
             )));
         }
-        let summing = if params.text("provider") == Some("rccl") { Summing::ByLibrary } else { Summing::ByRing };
-        let ring = Ring::prepare(&devices(device, count)?, dtype, size / dtype.bytes(1), summing)?;
-        Ok(Box::new(Case { ring, device, dtype: dtype.as_str(), size, count }))
+        let algorithm = self.algorithm(params)?;
+        let devices = devices(device, task.count)?;
+        let work = if task.is_ours() {
+            Work::Ring(Ring::prepare(&devices, task.call.dtype, task.call.elements)?)
+        } else {
+            Work::Library(ByLibrary::prepare(&devices, &task.call)?)
+        };
+        Ok(Box::new(Case { work, device, task, algorithm }))
     }
 }
 
-struct Case<'d> {
-    ring: Ring<'d>,
-    device: &'d dyn Device,
-    dtype: &'static str,
-    size: u64,
+impl AllReduce {
+    /// What the library was told, as this process has it: whoever starts it must have said so.
+    fn algorithm(&self, params: &Params) -> Result<String, Failure> {
+        let told = std::env::var(ALGORITHM).ok();
+        match self.environment(params) {
+            Some((_, asked)) if told.as_deref() != Some(asked) => Err(Failure::Failed(Reason::new(
+                format!("algorithm={}", asked.to_ascii_lowercase()),
+                format!(
+                    "the process of this case was started without {ALGORITHM}={asked}, and the library would choose"
+                ),
+                "this is a defect of this program: please report it with the case's id",
+            ))),
+            _ => Ok(told.map_or_else(|| AUTO.to_owned(), |told| told.to_ascii_lowercase())),
+        }
+    }
+}
+
+/// The cases of a library: quick a few, standard every collective at four sizes and every algorithm, full from 8 B to
+/// the largest.
+fn of_library(breadth: Breadth, library: &str, (large, largest): (u64, u64)) -> Vec<Grid> {
+    let by = || axis("communication_backend", &[library]);
+    let f32 = || axis("dtype", &["f32"]);
+    let every =
+        |operations: &[&str], bytes: &[u64]| vec![f32(), sizes("size", bytes), by(), axis("operation", operations)];
+    let with = |mut grid: Grid, more: (&'static str, Vec<String>)| {
+        grid.push(more);
+        grid
+    };
+    let mut grids = vec![every(&["all-reduce"], &[8, large]), every(&["all-gather", "all-to-all"], &[large])];
+    if breadth >= Breadth::Standard {
+        grids.push(every(WHOLE, &[8, MIB, large, largest]));
+        grids.push(every(IN_PARTS, &[KIB, MIB, large, largest]));
+        let in_place = every(&["all-reduce", "all-gather", "reduce-scatter", "broadcast"], &[large]);
+        grids.push(with(in_place, axis("placement", &["in-place"])));
+        grids.push(with(every(&["all-reduce"], &[MIB, large]), axis("algorithm", &["ring", "tree"])));
+        grids.push(with(every(&["all-reduce", "all-gather"], &[large]), axis("num_gpus", &["4", "8"])));
+        grids.push(vec![axis("dtype", &["f16", "bf16"]), sizes("size", &[large]), by()]);
+    }
+    if breadth == Breadth::Full {
+        let steps = |from: u64| {
+            std::iter::successors(Some(from), |size| size.checked_mul(4)).take_while(|&size| size <= largest)
+        };
+        let counts = || axis("num_gpus", &["2", "3", "4", "6", "8"]);
+        grids.push(with(every(WHOLE, &steps(8).collect::<Vec<_>>()), counts()));
+        grids.push(with(every(IN_PARTS, &steps(KIB).collect::<Vec<_>>()), counts()));
+    }
+    grids
+}
+
+/// One case, without the GPUs.
+struct Task {
+    call: Collective,
+    placement: Placement,
     count: u32,
+    size: u64,
+    /// Who does it.
+    backend: &'static str,
+}
+
+impl Task {
+    fn is_ours(&self) -> bool {
+        self.backend == RING
+    }
+
+    /// # Errors
+    /// When the values do not go together.
+    fn of(params: &Params) -> Result<Self, Reason> {
+        let (dtype, size, count) = (dtype(params)?, bytes(params, "size")?, number::<u32>(params, "num_gpus")?);
+        let kind: CollectiveKind = number(params, "operation")?;
+        let placement: Placement = number(params, "placement")?;
+        let backend = match params.text("communication_backend") {
+            Some("rccl") => "rccl",
+            Some("nccl") => "nccl",
+            _ => RING,
+        };
+        let call = Collective { placement, ..Collective::of_bytes(kind, dtype, size, u64::from(count.max(1))) };
+        let task = Self { call, placement, count, size, backend };
+        match task.mistake(params.text("algorithm").unwrap_or(AUTO)) {
+            Some((what, why, cure)) => Err(Reason::new(what, why, cure)),
+            None => Ok(task),
+        }
+    }
+
+    /// What does not go together: what, why, cure.
+    fn mistake(&self, algorithm: &str) -> Option<(String, &'static str, &'static str)> {
+        let Collective { kind, dtype, .. } = self.call;
+        let is_known = convert::is_known(dtype) && convert::epsilon(dtype) > 0.0;
+        let whole = matches!(kind, CollectiveKind::AllToAll | CollectiveKind::SendReceive);
+        let tree_of_another = algorithm == "tree" && kind != CollectiveKind::AllReduce;
+        let mistakes = [
+            (
+                !is_known,
+                format!("{kind} of {dtype}"),
+                "numbers of this type are not added here",
+                "choose f64, f32, f16 or bf16",
+            ),
+            (
+                self.count < 2,
+                format!("{kind} on one GPU"),
+                "there is nothing to add up or send",
+                "choose num_gpus=2 or more",
+            ),
+            (
+                self.call.elements == 0,
+                format!("{} bytes", self.size),
+                "one number for each part is larger",
+                "choose a larger size",
+            ),
+            (
+                self.is_ours()
+                    && (kind != CollectiveKind::AllReduce || self.placement == Placement::InPlace || algorithm != AUTO),
+                format!("{kind} {} by our own ring", self.placement),
+                "that is an all-reduce out of place, and has no other algorithm",
+                "choose communication_backend=rccl or nccl",
+            ),
+            (
+                self.placement == Placement::InPlace && !kind.can_be_in_place(),
+                format!("{kind} in place"),
+                "what is overwritten could not be sent any more",
+                "choose placement=out-of-place",
+            ),
+            (
+                tree_of_another || (algorithm != AUTO && whole),
+                format!("{kind} by algorithm={algorithm}"),
+                "libraries have rings for what is gathered, scattered or broadcast, a tree for all-reduce alone, and send from \
+                 one to another without either",
+                "choose algorithm=auto",
+            ),
+        ];
+        mistakes.into_iter().find(|mistake| mistake.0).map(|(_, what, why, cure)| (what, why, cure))
+    }
+}
+
+enum Work<'d> {
+    Ring(Ring<'d>),
+    Library(ByLibrary<'d>),
+}
+
+struct Case<'d> {
+    work: Work<'d>,
+    device: &'d dyn Device,
+    task: Task,
+    algorithm: String,
 }
 
 impl Prepared for Case<'_> {
     fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
-        self.ring.sample(iters)
+        match &mut self.work {
+            Work::Ring(ring) => ring.sample(iters),
+            Work::Library(library) => library.sample(iters),
+        }
     }
 
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
         check_time(time_ns)?;
-        // As nccl-tests defines them: what the sum as a whole achieves, and what each link had to carry for it.
-        let algorithm = gigabytes_per_second(self.size as f64, time_ns);
-        let bus = algorithm * 2.0 * f64::from(self.count - 1) / f64::from(self.count);
+        let Task { call, count, size, backend, .. } = &self.task;
+        // The size of the parts together, which is a little less than what was asked for where it is no multiple.
+        let size = if self.task.is_ours() { *size } else { call.bytes() };
+        // As nccl-tests define them: what the whole achieves, and what each link had to carry for it.
+        let algorithm = gigabytes_per_second(size as f64, time_ns);
+        let bus = algorithm * call.kind.bus_factor(*count);
         // Every byte over a link is read from one GPU's memory and written to another's.
-        let copy = Transfer {
-            direction: TransferDirection::DeviceToDevice,
-            host_memory: HostMemory::Pinned,
-            bytes: self.size,
-        };
+        let copy =
+            Transfer { direction: TransferDirection::DeviceToDevice, host_memory: HostMemory::Pinned, bytes: size };
         check_bandwidth(bus, &Operation::Transfer(copy), self.device.info(), 1)?;
-        let fields = Fields::new().with("operation", "all-reduce").with("dtype", self.dtype);
-        let fields = fields.with("provider", self.ring.provider()).with("size_bytes", self.size);
-        let fields = fields.with("num_gpus", self.count).with("init", "random uniform in [-1, 1)");
-        let fields = fields.with("accuracy_error", self.ring.accuracy_error).with("time_us", time_ns / 1e3);
+        let (provider, error) = match &self.work {
+            Work::Ring(ring) => (ring.provider(), ring.accuracy_error),
+            Work::Library(library) => (library.provider(), library.accuracy_error),
+        };
+        let fields = Fields::new().with("operation", call.kind.as_str()).with("dtype", call.dtype.as_str());
+        let fields = fields.with("provider", provider).with("size_bytes", size);
+        let fields = fields.with("communication_backend", *backend).with("placement", call.placement.as_str());
+        let name = if self.task.is_ours() { RING } else { &self.algorithm };
+        let fields = fields.with("algorithm", name);
+        let fields = fields.with("num_gpus", *count).with("init", "random uniform in [-1, 1)");
+        let fields = fields.with("accuracy_error", error).with("time_us", time_ns / 1e3);
         Ok(fields.with("bandwidth_gb_s", bus).with("throughput_gb_s", algorithm))
     }
 }
@@ -158,7 +351,8 @@ mod tests {
 
     fn params(dtype: &str, size: &str, count: u32) -> Params {
         let params = Params::new().with("dtype", dtype).with("size", size);
-        params.with("num_gpus", count.to_string()).with("provider", "ring")
+        let params = params.with("num_gpus", count.to_string()).with("communication_backend", RING);
+        params.with("operation", "all-reduce").with("placement", "out-of-place").with("algorithm", AUTO)
     }
 
     #[test]
@@ -205,6 +399,22 @@ mod tests {
         check(&params("f32", "4KiB", 2), 1, "num_gpus");
         check(&params("f32", "4KiB", 1), 2, "nothing to add up");
         check(&params("i8", "4KiB", 2), 2, "f64, f32, f16 or bf16");
-        check(&params("f32", "4KiB", 2).with("provider", "rccl"), 2, "provider=ring");
+        let by = |backend: &str| params("f32", "4KiB", 2).with("communication_backend", backend);
+        check(&by("rccl"), 2, "communication_backend=ring");
+        check(&by(RING).with("operation", "broadcast"), 2, "communication_backend=rccl or nccl");
+        check(&by("nccl").with("operation", "all-to-all").with("placement", "in-place"), 2, "out-of-place");
+        check(&by("nccl").with("operation", "all-gather").with("algorithm", "tree"), 2, "algorithm=auto");
+        check(&by("nccl").with("operation", "all-gather").with("size", "4B"), 2, "larger size");
+    }
+
+    #[test]
+    fn a_library_is_told_its_algorithm_in_the_process_of_the_case() {
+        let asked = |algorithm: &str| params("f32", "4KiB", 2).with("algorithm", algorithm);
+        assert_eq!(AllReduce.environment(&asked(AUTO)), None);
+        assert_eq!(AllReduce.environment(&asked("tree")), Some((ALGORITHM, "Tree")));
+        // This process was not told.
+        let failed = AllReduce.algorithm(&asked("ring")).unwrap_err();
+        assert!(failed.reason().why.contains("NCCL_ALGO=Ring"), "{failed}");
+        assert_eq!(AllReduce.algorithm(&asked(AUTO)).unwrap(), AUTO);
     }
 }

@@ -13,17 +13,19 @@ use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{check_bandwidth, lies_in};
 use crate::timed::{PreparedCase, Timed};
 
-/// Read, write, copy and triad.
+/// Read, write, copy, triad, and an array that is read and written.
 pub(super) struct MemoryBandwidth;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
+const ALL: &[&str] = &["read", "write", "copy", "triad", "read_write"];
+
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "operation",
-        "read, write, copy (b = a) or triad (c = a + 3b)",
-        AxisKind::Choice(&["read", "write", "copy", "triad"]),
+        "read, write, copy (b = a), triad (c = a + 3b) or read_write (a = -a)",
+        AxisKind::Choice(ALL),
     ),
     DTYPE,
     AxisInfo::value("size", "bytes in each array", AxisKind::Bytes),
@@ -53,7 +55,7 @@ impl Benchmark for MemoryBandwidth {
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let large = stream_size(device, last_level_cache(device));
         let f32 = || axis("dtype", &["f32"]);
-        let all = || axis("operation", &["read", "write", "copy", "triad"]);
+        let all = || axis("operation", ALL);
         let writing = || axis("operation", &["write", "copy", "triad"]);
         let around = || axis("stores", &["non-temporal"]);
         let mut grids = vec![
@@ -131,7 +133,7 @@ pub(super) fn fields(timed: &Timed<'_>, time_ns: f64, stores: &str, size: u64) -
 
 /// Every type, every size from the first cache to several times the last, cold too, on any number of threads.
 fn full(device: &DeviceInfo) -> Vec<Grid> {
-    let all = || axis("operation", &["read", "write", "copy", "triad"]);
+    let all = || axis("operation", ALL);
     let most = stream_size(device, last_level_cache(device));
     let below = std::iter::successors(Some(8 * KIB), |size| size.checked_mul(2)).take_while(|&size| size < most);
     let every: Vec<u64> = below.chain([most]).collect();

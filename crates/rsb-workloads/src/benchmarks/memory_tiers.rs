@@ -4,7 +4,7 @@ use rsb_device::operation::{HostMemory, MemoryStream, Stores, StreamPattern, Tra
 use rsb_device::{Device, DeviceInfo, Operation, Options, Registry, host_cpu};
 use rsb_model::{Dtype, Params, Reason};
 
-use super::memory_transfer::{largest, rates, whole};
+use super::memory_transfer::{has_two_queues, largest, rates, whole};
 use super::{axis, bandwidth, bytes, dtype, grid, last_level_caches, latency, sizes, stream_size};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
@@ -14,21 +14,21 @@ use crate::timed::{PreparedCase, Timed};
 pub(super) struct MemoryTiers;
 
 const MEMORIES: &[&str] = &["device", "host"];
-const LINKS: &[&str] = &["host-to-device", "device-to-host"];
-const TIERS: &[&str] = &["device", "host", "host-to-device", "device-to-host"];
+const LINKS: &[&str] = &["host-to-device", "device-to-host", "bidirectional"];
+const TIERS: &[&str] = &["device", "host", "host-to-device", "device-to-host", "bidirectional"];
 
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "tier",
-        "memory of the device, of the host (by all its threads), or the link between, either way",
+        "memory of the device, of the host (by all its threads), or the link between: one way, or both at once",
         AxisKind::Choice(TIERS),
     ),
     AxisInfo::value("size", "bytes in each array", AxisKind::Bytes),
     AxisInfo::named(
         "operation",
-        "copy; within a memory also read, write, triad, and latency: dependent reads by one thread",
+        "copy; within a memory also read, write, triad, read_write, and latency: dependent reads by one thread",
         "copy",
-        AxisKind::Choice(&["copy", "read", "write", "triad", "latency"]),
+        AxisKind::Choice(&["copy", "read", "write", "triad", "read_write", "latency"]),
     ),
     AxisInfo::named("dtype", "data type of the elements, within a memory", "f32", AxisKind::Dtype),
 ];
@@ -68,7 +68,7 @@ impl Benchmark for MemoryTiers {
         {
             return Err(Reason::new(
                 format!("{work} of {dtype} by {tier}"),
-                "a link carries bytes one way, and a chain of reads has no data type",
+                "a link carries bytes, and a chain of reads has no data type",
                 "choose copy and f32 for a link, f32 for latency",
             ));
         }
@@ -78,12 +78,14 @@ impl Benchmark for MemoryTiers {
         let size = whole(bytes(params, "size")?)?;
         let transfer = |direction| Transfer { direction, host_memory: HostMemory::Pinned, bytes: size };
         let pattern: StreamPattern = work.parse().unwrap_or(StreamPattern::Copy);
-        // Around the caches, as the host's memory is filled fastest; a read has nothing to store.
-        let around = tier == "host" && pattern != StreamPattern::Read;
+        // Around the caches, as the host's memory is filled fastest; a read has nothing to store, and what is written where
+        // it was read is in the caches.
+        let around = tier == "host" && !matches!(pattern, StreamPattern::Read | StreamPattern::ReadWrite);
         let stores = if around { Stores::NonTemporal } else { Stores::Temporal };
         Ok(match tier {
             "host-to-device" => Operation::Transfer(transfer(TransferDirection::HostToDevice)),
             "device-to-host" => Operation::Transfer(transfer(TransferDirection::DeviceToHost)),
+            "bidirectional" => Operation::Transfer(transfer(TransferDirection::Bidirectional)),
             _ => Operation::Stream(MemoryStream { pattern, dtype, elements: size / dtype.bytes(1).max(1), stores }),
         })
     }
@@ -142,18 +144,23 @@ fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec
     let mut grids = vec![
         grid([axis("tier", &["device"]), up_to(large)]),
         grid([axis("tier", &["host"]), up_to(of_host)]),
-        grid([axis("tier", LINKS), up_to(large)]),
+        grid([axis("tier", links(breadth, device)), up_to(large)]),
     ];
     if breadth > Breadth::Quick {
         for (&tier, large) in MEMORIES.iter().zip([large, of_host]) {
             let at = || [axis("tier", &[tier]), sizes("size", &[large])];
-            let others = axis("operation", &["read", "write", "triad", "latency"]);
+            let others = axis("operation", &["read", "write", "triad", "read_write", "latency"]);
             grids.push(at().into_iter().chain([others]).collect());
             let halves = [axis("operation", &["copy", "read", "write", "triad"]), axis("dtype", &["f16"])];
             grids.push(at().into_iter().chain(halves).collect());
         }
     }
     grids
+}
+
+/// Both ways at once where a backend has two queues, and not in a hurry.
+fn links(breadth: Breadth, device: &DeviceInfo) -> &'static [&'static str] {
+    if breadth > Breadth::Quick && has_two_queues(device) { LINKS } else { LINKS.get(..2).unwrap_or(LINKS) }
 }
 
 /// The CPU, beside the GPU that the case is about. It lives as long as the process, which is a worker with this

@@ -3,7 +3,7 @@
 use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::unit::gigabytes_per_second;
-use rsb_model::{Fields, Params, Reason};
+use rsb_model::{BackendId, Fields, Params, Reason};
 
 use super::{axis, by_kind, bytes, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind};
@@ -11,7 +11,7 @@ use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::plausibility::{check, check_bandwidth};
 use crate::timed::{Pace, PreparedCase, Timed};
 
-/// To the GPU, from the GPU, within the GPU.
+/// To the GPU, from the GPU, both at once, within the GPU.
 pub(super) struct MemoryTransfer;
 
 const KIB: u64 = 1 << 10;
@@ -32,8 +32,8 @@ const ANY_LINK_GB_S: f64 = 1000.0;
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "direction",
-        "from where to where",
-        AxisKind::Choice(&["host-to-device", "device-to-host", "device-to-device"]),
+        "from where to where; bidirectional: to and from the GPU at once",
+        AxisKind::Choice(&["host-to-device", "device-to-host", "device-to-device", "bidirectional"]),
     ),
     AxisInfo::value("size", "bytes in one transfer", AxisKind::Bytes),
     AxisInfo::named(
@@ -81,6 +81,9 @@ impl Benchmark for MemoryTransfer {
             grid([link(), sizes("size", &every), pageable()]),
             grid([within(), sizes("size", &every)]),
         ]);
+        if has_two_queues(device) {
+            grids.push(grid([axis("direction", &["bidirectional"]), sizes("size", &every)]));
+        }
         grids
     }
 
@@ -120,8 +123,8 @@ impl Benchmark for MemoryTransfer {
 pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> {
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
     let mut fields = timed.common_fields().with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate);
-    let within = matches!(&timed.operation, Operation::Transfer(transfer) if transfer.direction == TransferDirection::DeviceToDevice);
-    if within {
+    let goes = |way| matches!(&timed.operation, Operation::Transfer(transfer) if transfer.direction == way);
+    if goes(TransferDirection::DeviceToDevice) {
         check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
         if let Some(peak) = timed.device.info().peak_bandwidth_gb_s {
             fields.set("peak_bandwidth_gb_s", peak);
@@ -129,15 +132,22 @@ pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> 
         }
         return Ok(fields);
     }
+    // A link carries as much the other way at the same time.
+    let ways = if goes(TransferDirection::Bidirectional) { 2.0 } else { 1.0 };
     match timed.device.link_gb_s() {
         Some(peak) => {
-            check(rate, peak, "GB/s", "what the link can carry")?;
+            check(rate, ways * peak, "GB/s", "what the link can carry")?;
             fields.set("link_gb_s", peak);
-            fields.set("link_percent", 100.0 * rate / peak);
+            fields.set("link_percent", 100.0 * rate / (ways * peak));
         }
-        None => check(rate, ANY_LINK_GB_S, "GB/s", "what any link can carry")?,
+        None => check(rate, ways * ANY_LINK_GB_S, "GB/s", "what any link can carry")?,
     }
     Ok(fields)
+}
+
+/// Whether transfers both ways can go on at once through this backend.
+pub(super) const fn has_two_queues(device: &DeviceInfo) -> bool {
+    matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda)
 }
 
 /// The largest transfer here: both its ends, with room to spare, fit in the GPU's memory.

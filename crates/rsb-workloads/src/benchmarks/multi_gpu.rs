@@ -1,6 +1,8 @@
 //! Several GPUs in one process: how a task scales that they share (strong) or that grows with them (weak), and what
 //! passes from each GPU to each other.
 
+mod training;
+
 use rsb_device::operation::{Gemm, HostMemory, MemoryStream, Stores, StreamPattern, Transfer, TransferDirection};
 use rsb_device::{Buffer, Device, DeviceInfo, Kernel, Operation, Stream, reference};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
@@ -9,9 +11,11 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use super::{axis, bytes, dtype, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::data_parallel::{StepShape, Summed};
 use crate::device_group::{DeviceGroup, devices, position};
 use crate::plausibility::check_bandwidth;
 use crate::timed::{SEED, check_time};
+use training::Training;
 
 /// Scaling, and bandwidth between GPUs.
 pub(super) struct MultiGpu;
@@ -23,11 +27,11 @@ const POSITIONS: &[&str] =
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "operation",
-        "triad or gemm on several GPUs, or peer-copy from this GPU to another",
-        AxisKind::Choice(&["triad", "gemm", "peer-copy"]),
+        "triad, gemm or a step of data-parallel training on several GPUs, or peer-copy from this GPU to another",
+        AxisKind::Choice(&["triad", "gemm", "data-parallel", "peer-copy"]),
     ),
     DTYPE,
-    AxisInfo::value("size", "bytes of one array or matrix", AxisKind::Bytes),
+    AxisInfo::value("size", "bytes of one array or matrix, or of all weights", AxisKind::Bytes),
     AxisInfo::named(
         "scaling",
         "strong: the GPUs share the task; weak: each has one of this size",
@@ -36,7 +40,23 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::named("num_gpus", "GPUs that work on it", "2", AxisKind::Count),
     AxisInfo::named("peer", "for peer-copy, position of the GPU at the other end", "none", AxisKind::Choice(POSITIONS)),
+    AxisInfo::named(
+        "batch_size",
+        "for data-parallel, rows of the batch: of all GPUs, or of each (weak)",
+        BATCH,
+        AxisKind::Count,
+    ),
+    AxisInfo::named(
+        "overlap",
+        "for data-parallel, whether gradients are summed beside the backward pass",
+        "off",
+        AxisKind::Choice(&["off", "on"]),
+    ),
 ];
+
+/// Rows of a batch, and where software stands for GPUs.
+const BATCH: &str = "1024";
+const BATCH_OF_SOFTWARE: &str = "64";
 
 const MIB: u64 = 1 << 20;
 
@@ -46,7 +66,7 @@ impl Benchmark for MultiGpu {
     }
 
     fn about(&self) -> &'static str {
-        "Strong and weak scaling over several GPUs, and bandwidth from each GPU to each other"
+        "Strong and weak scaling over several GPUs, a step of training, and bandwidth from each GPU to each other"
     }
 
     fn runs_on(&self) -> RunsOn {
@@ -81,10 +101,26 @@ impl Benchmark for MultiGpu {
                 axis("num_gpus", counts),
             ])
         };
-        let mut grids = teams(vec![scaled(&["strong"], &["2"])]);
+        let batch = if device.device_type == DeviceType::Gpu { BATCH } else { BATCH_OF_SOFTWARE };
+        let step = |kinds: &[&str], counts: &[&str], overlap: &[&str]| {
+            grid([
+                axis("operation", &["data-parallel"]),
+                f32(),
+                sizes("size", &[size]),
+                axis("scaling", kinds),
+                axis("num_gpus", counts),
+                axis("batch_size", &[batch]),
+                axis("overlap", overlap),
+            ])
+        };
+        let mut grids = teams(vec![scaled(&["strong"], &["2"]), step(&["strong"], &["2"], &["on"])]);
         grids.push(copies(vec![(own ^ 1).to_string()], &[64 * MIB]));
         if breadth >= Breadth::Standard {
-            grids.extend(teams(vec![scaled(&["strong", "weak"], &["2", "4", "8"])]));
+            let counts = &["2", "4", "8"];
+            grids.extend(teams(vec![
+                scaled(&["strong", "weak"], counts),
+                step(&["strong", "weak"], counts, &["off", "on"]),
+            ]));
             grids.push(copies(others(), &[64 * MIB]));
         }
         if breadth == Breadth::Full {
@@ -97,6 +133,9 @@ impl Benchmark for MultiGpu {
     /// What the first GPU takes; it is also the one that does the whole task alone, for the speed-up.
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         let task = Task::of(params)?;
+        if task.kind == Kind::Step {
+            return Ok(task.step(1).footprint_bytes().saturating_mul(2));
+        }
         let whole = task.operation(1).footprint_bytes();
         Ok(if task.kind == Kind::Copy { whole / 2 } else { whole.saturating_mul(2) })
     }
@@ -107,6 +146,9 @@ impl Benchmark for MultiGpu {
             return Ok(Box::new(PeerCopy::prepare(device, task)?));
         }
         let count: u32 = number(params, "num_gpus").map_err(Failure::Skipped)?;
+        if task.kind == Kind::Step {
+            return Ok(Box::new(Training::prepare(device, task, count)?));
+        }
         let share = if task.weak { task.operation(1) } else { task.operation(u64::from(count)) };
         let group = DeviceGroup::prepare(&devices(device, count)?, &share)?;
         Ok(Box::new(Scaled { device, task, count, share, group }))
@@ -118,6 +160,7 @@ impl Benchmark for MultiGpu {
 enum Kind {
     Triad,
     Gemm,
+    Step,
     Copy,
 }
 
@@ -129,18 +172,30 @@ struct Task {
     size: u64,
     weak: bool,
     peer: Option<u32>,
+    /// Rows of the batch of a step, and whether it sums beside the backward pass.
+    batch: u64,
+    overlapped: bool,
 }
 
 impl Task {
     fn of(params: &Params) -> Result<Self, Reason> {
         let kind = match params.text("operation") {
             Some("gemm") => Kind::Gemm,
+            Some("data-parallel") => Kind::Step,
             Some("peer-copy") => Kind::Copy,
             _ => Kind::Triad,
         };
         let peer = params.text("peer").and_then(|peer| peer.parse().ok());
         let weak = params.text("scaling") == Some("weak");
-        let task = Self { kind, dtype: dtype(params)?, size: bytes(params, "size")?, weak, peer };
+        let (batch, overlapped) = (number(params, "batch_size")?, params.text("overlap") == Some("on"));
+        let task = Self { kind, dtype: dtype(params)?, size: bytes(params, "size")?, weak, peer, batch, overlapped };
+        if kind != Kind::Step && (overlapped || ![BATCH, BATCH_OF_SOFTWARE].contains(&batch.to_string().as_str())) {
+            return Err(Reason::new(
+                "parameters of the case",
+                "a batch, and sums beside the backward pass, are data-parallel's alone",
+                "choose --axis operation=data-parallel, or leave `batch_size` and `overlap` out",
+            ));
+        }
         if (kind == Kind::Copy) != peer.is_some() {
             return Err(Reason::new(
                 "parameters of the case",
@@ -158,6 +213,21 @@ impl Task {
         Ok(task)
     }
 
+    /// A step with a `parts`-th of the batch.
+    fn step(self, parts: u64) -> StepShape {
+        let weights = self.size / self.dtype.bytes(1) / StepShape::LAYERS;
+        StepShape { dtype: self.dtype, width: weights.isqrt().max(1), rows: self.batch.div_ceil(parts.max(1)) }
+    }
+
+    /// One GPU has nobody to sum with.
+    const fn summed(self, count: u32) -> Summed {
+        match (count, self.overlapped) {
+            (0 | 1, _) => Summed::Never,
+            (_, true) => Summed::Overlapped,
+            (_, false) => Summed::Afterwards,
+        }
+    }
+
     /// A `parts`-th of it. Triads are cut into stretches, products by rows of the result.
     fn operation(self, parts: u64) -> Operation {
         let parts = parts.max(1);
@@ -169,7 +239,7 @@ impl Task {
                 elements: elements.div_ceil(parts),
                 stores: Stores::Temporal,
             }),
-            Kind::Gemm => {
+            Kind::Gemm | Kind::Step => {
                 let side = elements.isqrt();
                 Operation::Gemm(Gemm::new(self.dtype, side.div_ceil(parts), side, side))
             }
@@ -227,7 +297,7 @@ impl Prepared for Scaled<'_> {
         fields.set("time_ms", time_ns / 1e6);
         match self.task.kind {
             Kind::Gemm => fields.set("tflops", parts * gigaflops(self.share.flops(), time_ns) / 1e3),
-            Kind::Triad | Kind::Copy => fields.set("bandwidth_gb_s", parts * of_one),
+            Kind::Triad | Kind::Step | Kind::Copy => fields.set("bandwidth_gb_s", parts * of_one),
         }
         fields.set("speedup", speedup);
         fields.set("efficiency", speedup / parts);
@@ -308,6 +378,7 @@ mod tests {
 
     fn scaled(operation: &str, scaling: &str, count: &str) -> Params {
         let params = Params::new().with("operation", operation).with("dtype", "f32").with("size", "1MiB");
+        let params = params.with("batch_size", BATCH_OF_SOFTWARE).with("overlap", "off");
         params.with("scaling", scaling).with("num_gpus", count).with("peer", "none")
     }
 

@@ -178,7 +178,8 @@ impl Benchmark for OccupancyBenchmark {
                 Some((tool, program, case)) => profiler::profile(tool, program, case).map_err(Failure::Failed)?,
                 None => KernelProfile::default(),
             };
-            add_counters(&mut fields, profile, counted.is_some());
+            let asked = timed.operation.bytes_moved();
+            add_counters(&mut fields, (profile, asked), counted.is_some());
             Ok(fields)
         }))
     }
@@ -248,16 +249,18 @@ fn beside(timed: &mut Timed<'_>, other: &mut Timed<'_>) -> Result<f64, Failure> 
 }
 
 /// What was counted stands beside what was calculated; what was not is null, with the reason.
-fn add_counters(fields: &mut rsb_model::Fields, profile: KernelProfile, is_counted: bool) {
+fn add_counters(fields: &mut rsb_model::Fields, (profile, asked): (KernelProfile, f64), is_counted: bool) {
     fields.set("sm_efficiency_percent", None::<f64>);
     fields.set("warp_efficiency_percent", profile.wave_efficiency_percent);
-    fields.set("global_memory_efficiency_percent", None::<f64>);
+    fields.set("global_memory_efficiency_percent", profile.memory_efficiency_percent(asked));
     fields.set(
         "counters_note",
         if is_counted {
-            "rocprofv3 is asked for the occupancy, the waves and the memory unit alone"
+            "by rocprofv3: VALUUtilization, FETCH_SIZE and WRITE_SIZE; what is null it did not count (`rocprofv3 -L` lists what it \
+             can), or the caches gave more than memory; busy compute units are asked of no counter, since each generation counts \
+             them in another unit"
         } else {
-            "nothing counted: profiler=rocprofv3 asks AMD's counters, and those of other vendors are not read"
+            "nothing counted: profiler=rocprofv3 asks AMD's counters where this user may; NVIDIA's (CUPTI) are not read"
         },
     );
     let counts = [("grid_size", profile.grid_size), ("block_size", profile.block_size)];

@@ -102,12 +102,18 @@ fn a_row_of_launches_is_counted_by_the_kernel() {
 #[test]
 fn every_tier_is_measured_in_the_same_terms() {
     let gpu = gpu();
-    for (tier, bytes) in [("device", 2.0), ("host-to-device", 1.0), ("device-to-host", 1.0), ("host", 2.0)] {
+    for (tier, bytes) in
+        [("device", 2.0), ("host-to-device", 1.0), ("device-to-host", 1.0), ("bidirectional", 2.0), ("host", 2.0)]
+    {
         let found = fields(&gpu, "memory-tiers", &[("tier", tier), ("size", "1MiB")], 1_048_576.0).unwrap();
         near(&found, "bandwidth_gb_s", bytes);
         near(&found, "size_bytes", 1_048_576.0);
         assert_eq!(found.text("memory_tier"), Some(tier));
-        assert_eq!(found.get("link_percent").is_some(), tier.contains("-to-"), "{tier}");
+        let over_the_link = tier.contains("-to-") || tier == "bidirectional";
+        assert_eq!(found.get("link_percent").is_some(), over_the_link, "{tier}");
+        if over_the_link {
+            near(&found, "link_percent", 10.0);
+        }
     }
 }
 

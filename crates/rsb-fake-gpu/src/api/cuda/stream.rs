@@ -34,6 +34,13 @@ pub(crate) extern "C" fn cuStreamSynchronize(stream: CUstream) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
+pub(crate) extern "C" fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> CUresult {
+    in_context(|state| {
+        if flags > EVENT_FLAGS { Err(status::INVALID_VALUE) } else { state.stream_waits(handle(stream), handle(event)) }
+    })
+}
+
+#[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuEventCreate(event: *mut CUevent, flags: c_uint) -> CUresult {
     in_context(|state| {
         if flags > EVENT_FLAGS {

@@ -23,6 +23,11 @@ pub(crate) extern "C" fn hipStreamSynchronize(stream: hipStream_t) -> hipError_t
 }
 
 #[unsafe(no_mangle)]
+pub(crate) extern "C" fn hipStreamWaitEvent(stream: hipStream_t, event: hipEvent_t, _flags: c_uint) -> hipError_t {
+    answer(|state| state.stream_waits(handle(stream), handle(event)))
+}
+
+#[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn hipEventCreateWithFlags(event: *mut hipEvent_t, _flags: c_uint) -> hipError_t {
     // SAFETY: the caller gives room for one, or null.
     answer(|state| unsafe { put_handle(event, state.new_event()?) })

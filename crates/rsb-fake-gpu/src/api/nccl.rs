@@ -1,0 +1,376 @@
+//! RCCL and NCCL as far as the program asks them: collectives over the GPUs of one process. Calls of a group are kept until
+//! it ends.
+#![allow(clippy::missing_safety_doc)]
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+
+use half::{bf16, f16};
+use nccl_sys::ncclComm_t;
+use rsb_model::Dtype;
+
+use super::handle;
+use crate::element::Element;
+use crate::gpu::{Route, Vendor};
+use crate::launch::Launch;
+use crate::orders::Fault;
+use crate::state::{State, here, with};
+
+/// `ncclResult_t`.
+type Status = c_int;
+
+const SUCCESS: Status = 0;
+const SYSTEM_ERROR: Status = 2;
+const INTERNAL_ERROR: Status = 3;
+const INVALID_ARGUMENT: Status = 4;
+const INVALID_USAGE: Status = 5;
+
+/// What a GPU was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Call {
+    AllReduce,
+    AllGather,
+    ReduceScatter,
+    Broadcast { root: usize },
+    Send { to: usize },
+    Receive { from: usize },
+}
+
+impl Call {
+    /// The name that orders use, after that of the library.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "all_reduce",
+            Self::AllGather => "all_gather",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::Broadcast { .. } => "broadcast",
+            Self::Send { .. } | Self::Receive { .. } => "send_receive",
+        }
+    }
+}
+
+/// One GPU's part.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    call: Call,
+    rank: usize,
+    /// Address of what it sends, and of where it receives.
+    ends: [u64; 2],
+    count: usize,
+    data_type: c_int,
+    stream: usize,
+}
+
+/// GPUs that work together, each by its rank; and what they were asked since the group began.
+#[derive(Debug, Default)]
+struct Together {
+    gpus: Vec<usize>,
+    parts: Vec<Part>,
+    in_group: bool,
+}
+
+static TOGETHER: Mutex<Together> = Mutex::new(Together { gpus: Vec::new(), parts: Vec::new(), in_group: false });
+
+fn together<T>(call: impl FnOnce(&mut Together) -> T) -> T {
+    call(&mut TOGETHER.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// One set of communicators at a time: their handles are the ranks from 1 on.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ncclCommInitAll(to: *mut ncclComm_t, count: c_int, devices: *const c_int) -> Status {
+    let Some(count) = usize::try_from(count).ok().filter(|&count| count > 0 && !to.is_null()) else {
+        return INVALID_ARGUMENT;
+    };
+    let gpus: Vec<usize> = if devices.is_null() {
+        (0..count).collect()
+    } else {
+        // SAFETY: the caller gives as many devices as it says.
+        let devices = unsafe { std::slice::from_raw_parts(devices, count) };
+        devices.iter().map(|&device| usize::try_from(device).unwrap_or(usize::MAX)).collect()
+    };
+    if !with(here(), |state| gpus.iter().all(|&gpu| state.sound(gpu).is_ok())) {
+        return SYSTEM_ERROR;
+    }
+    together(|all| *all = Together { gpus, ..Together::default() });
+    for rank in 0..count {
+        // SAFETY: the caller gives room for as many as it says.
+        unsafe { to.add(rank).write((rank + 1) as ncclComm_t) };
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ncclCommDestroy(communicator: ncclComm_t) -> Status {
+    together(|all| if (1..=all.gpus.len()).contains(&handle(communicator)) { SUCCESS } else { INVALID_ARGUMENT })
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ncclGroupStart() -> Status {
+    together(|all| {
+        all.in_group = true;
+        all.parts.clear();
+    });
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ncclGroupEnd() -> Status {
+    together(|all| {
+        if !std::mem::take(&mut all.in_group) {
+            return INVALID_USAGE;
+        }
+        let parts = std::mem::take(&mut all.parts);
+        with(here(), |state| run(state, &all.gpus, parts)).err().unwrap_or(SUCCESS)
+    })
+}
+
+/// Keeps a call for the end of its group: alone, one GPU would wait for the others for ever.
+fn ask(communicator: ncclComm_t, part: Part) -> Status {
+    together(|all| {
+        let rank = handle(communicator).checked_sub(1).filter(|&rank| rank < all.gpus.len());
+        let Some(rank) = rank else { return INVALID_ARGUMENT };
+        if !all.in_group {
+            return INVALID_USAGE;
+        }
+        all.parts.push(Part { rank, ..part });
+        SUCCESS
+    })
+}
+
+fn part(call: Call, ends: [*const c_void; 2], (count, data_type): (usize, c_int), stream: *mut c_void) -> Part {
+    Part { call, rank: 0, ends: ends.map(|end| handle(end) as u64), count, data_type, stream: handle(stream) }
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ncclAllReduce(
+    send: *const c_void,
+    receive: *mut c_void,
+    count: usize,
+    data_type: c_int,
+    operation: c_int,
+    communicator: ncclComm_t,
+    stream: *mut c_void,
+) -> Status {
+    let part = part(Call::AllReduce, [send, receive], (count, data_type), stream);
+    if operation == 0 { ask(communicator, part) } else { INVALID_ARGUMENT }
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ncclAllGather(
+    send: *const c_void,
+    receive: *mut c_void,
+    count: usize,
+    data_type: c_int,
+    communicator: ncclComm_t,
+    stream: *mut c_void,
+) -> Status {
+    ask(communicator, part(Call::AllGather, [send, receive], (count, data_type), stream))
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ncclReduceScatter(
+    send: *const c_void,
+    receive: *mut c_void,
+    count: usize,
+    data_type: c_int,
+    operation: c_int,
+    communicator: ncclComm_t,
+    stream: *mut c_void,
+) -> Status {
+    let part = part(Call::ReduceScatter, [send, receive], (count, data_type), stream);
+    if operation == 0 { ask(communicator, part) } else { INVALID_ARGUMENT }
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ncclBroadcast(
+    send: *const c_void,
+    receive: *mut c_void,
+    count: usize,
+    data_type: c_int,
+    root: c_int,
+    communicator: ncclComm_t,
+    stream: *mut c_void,
+) -> Status {
+    let Ok(root) = usize::try_from(root) else { return INVALID_ARGUMENT };
+    ask(communicator, part(Call::Broadcast { root }, [send, receive], (count, data_type), stream))
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ncclSend(
+    send: *const c_void,
+    count: usize,
+    data_type: c_int,
+    peer: c_int,
+    communicator: ncclComm_t,
+    stream: *mut c_void,
+) -> Status {
+    let Ok(to) = usize::try_from(peer) else { return INVALID_ARGUMENT };
+    ask(communicator, part(Call::Send { to }, [send, send], (count, data_type), stream))
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ncclRecv(
+    receive: *mut c_void,
+    count: usize,
+    data_type: c_int,
+    peer: c_int,
+    communicator: ncclComm_t,
+    stream: *mut c_void,
+) -> Status {
+    let Ok(from) = usize::try_from(peer) else { return INVALID_ARGUMENT };
+    ask(communicator, part(Call::Receive { from }, [receive, receive], (count, data_type), stream))
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ncclGetErrorString(status: Status) -> *const c_char {
+    let text = match status {
+        SUCCESS => c"no error",
+        SYSTEM_ERROR => c"unhandled system error",
+        INTERNAL_ERROR => c"internal error",
+        INVALID_ARGUMENT => c"invalid argument",
+        INVALID_USAGE => c"invalid usage",
+        _ => c"unknown result code",
+    };
+    text.as_ptr()
+}
+
+fn run(state: &mut State, gpus: &[usize], mut parts: Vec<Part>) -> Result<(), Status> {
+    parts.sort_by_key(|part| part.rank);
+    match parts.first().map(|part| part.data_type) {
+        None => Ok(()),
+        Some(6) => exchange::<f16>(state, gpus, &parts, Dtype::F16),
+        Some(7) => exchange::<f32>(state, gpus, &parts, Dtype::F32),
+        Some(8) => exchange::<f64>(state, gpus, &parts, Dtype::F64),
+        Some(9) => exchange::<bf16>(state, gpus, &parts, Dtype::Bf16),
+        Some(_) => Err(INVALID_ARGUMENT),
+    }
+}
+
+/// Everything is read before anything is written, so that in place is as good as out of place.
+fn exchange<T: Element>(state: &mut State, gpus: &[usize], parts: &[Part], dtype: Dtype) -> Result<(), Status> {
+    for &gpu in gpus {
+        state.sound(gpu).map_err(|_| SYSTEM_ERROR)?;
+    }
+    let sent = sent::<T>(state, gpus, parts, dtype)?;
+    let mut received = received(gpus.len(), parts, &sent)?;
+    let library = if state.model.vendor == Vendor::Amd { "rccl_" } else { "nccl_" };
+    let is_spoiled = |fault: &Fault| match fault {
+        Fault::Wrong(name) => {
+            parts.iter().any(|part| format!("{library}{}", part.call.name()).starts_with(name.as_str()))
+        }
+        _ => false,
+    };
+    if state.orders.as_ref().is_ok_and(|orders| orders.faults.iter().any(is_spoiled)) {
+        // The last element on the last GPU.
+        received.iter_mut().rev().find_map(|(_, numbers)| numbers.last_mut()).into_iter().for_each(|last| *last += 1.0);
+    }
+    let mut written = Vec::new();
+    for (part, numbers) in &received {
+        let arguments = [part.ends[1]];
+        let mut launch = Launch::new(&state.heap, gpu_of(gpus, part.rank)?, dtype, &arguments);
+        let result: &mut [T] = launch.output(0, numbers.len()).map_err(|_| INVALID_ARGUMENT)?;
+        result.iter_mut().zip(numbers).for_each(|(to, &number)| *to = T::put(number));
+        written.extend(launch.touched.iter().map(|one| one.block));
+    }
+    for block in written {
+        state.heap.written(block);
+    }
+    pass_time(state, gpus.len(), parts, dtype)
+}
+
+fn gpu_of(gpus: &[usize], rank: usize) -> Result<usize, Status> {
+    gpus.get(rank).copied().ok_or(INVALID_ARGUMENT)
+}
+
+/// What each part sends, in numbers; nothing of what only receives.
+fn sent<T: Element>(state: &State, gpus: &[usize], parts: &[Part], dtype: Dtype) -> Result<Vec<Vec<f64>>, Status> {
+    let read = |part: &Part| {
+        let gpu = gpu_of(gpus, part.rank)?;
+        let count = match part.call {
+            Call::Receive { .. } => return Ok(Vec::new()),
+            Call::ReduceScatter => part.count * gpus.len(),
+            _ => part.count,
+        };
+        let arguments = [part.ends[0]];
+        let mut launch = Launch::new(&state.heap, gpu, dtype, &arguments);
+        let own: &[T] = launch.input(0, count).map_err(|_| INVALID_ARGUMENT)?;
+        Ok(own.iter().map(|&element| element.get()).collect())
+    };
+    parts.iter().map(read).collect()
+}
+
+/// What each GPU receives, beside the part that asked for it.
+fn received(ranks: usize, parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)>, Status> {
+    let Some(first) = parts.first() else { return Ok(Vec::new()) };
+    if matches!(first.call, Call::Send { .. } | Call::Receive { .. }) {
+        return passed(parts, sent);
+    }
+    let is_whole = parts.iter().map(|part| part.rank).eq(0..ranks);
+    if !is_whole || parts.iter().any(|part| (part.call, part.count) != (first.call, first.count)) {
+        return Err(INVALID_USAGE);
+    }
+    let sum = || {
+        let mut sums = vec![0.0; sent.first().map_or(0, Vec::len)];
+        for own in sent {
+            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
+        sums
+    };
+    let result = match first.call {
+        Call::AllReduce | Call::ReduceScatter => sum(),
+        Call::Broadcast { root } => sent.get(root).cloned().ok_or(INVALID_ARGUMENT)?,
+        _ => sent.concat(),
+    };
+    let own = |part: &Part| match part.call {
+        Call::ReduceScatter => result.iter().skip(part.rank * part.count).take(part.count).copied().collect(),
+        _ => result.clone(),
+    };
+    Ok(parts.iter().map(|part| (*part, own(part))).collect())
+}
+
+/// The k-th that a GPU receives from another is the k-th that the other sends to it.
+fn passed(parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)>, Status> {
+    let mut waiting: Vec<(&Part, &Vec<f64>)> =
+        parts.iter().zip(sent).filter(|(part, _)| matches!(part.call, Call::Send { .. })).collect();
+    let mut found = Vec::new();
+    for part in parts {
+        let Call::Receive { from } = part.call else { continue };
+        let fits = |(sender, _): &(&Part, &Vec<f64>)| {
+            sender.rank == from && sender.call == Call::Send { to: part.rank } && sender.count == part.count
+        };
+        let place = waiting.iter().position(fits).ok_or(INVALID_USAGE)?;
+        found.push((*part, waiting.remove(place).1.clone()));
+    }
+    if waiting.is_empty() { Ok(found) } else { Err(INVALID_USAGE) }
+}
+
+/// What the slowest link carries, and all GPUs are done at once.
+fn pass_time(state: &mut State, ranks: usize, parts: &[Part], dtype: Dtype) -> Result<(), Status> {
+    let (ranks, others) = (ranks as u64, ranks as u64 - 1);
+    let links = |part: &Part| match part.call {
+        Call::AllReduce => 2 * others * part.count as u64 / ranks,
+        Call::AllGather | Call::ReduceScatter => others * part.count as u64,
+        Call::Broadcast { .. } => part.count as u64,
+        Call::Send { to } => {
+            if to == part.rank {
+                0
+            } else {
+                part.count as u64
+            }
+        }
+        Call::Receive { .. } => 0,
+    };
+    let of_rank = |rank| parts.iter().filter(|part| part.rank == rank).map(links).sum::<u64>();
+    let most = (0..ranks as usize).map(of_rank).max().unwrap_or(0);
+    let cost = state.model.copy_ns(dtype.bytes(most), Route::Peer);
+    let mut begin: f64 = 0.0;
+    for part in parts {
+        let busy_until = state.stream(part.stream).map_err(|_| INVALID_ARGUMENT)?.busy_until;
+        begin = begin.max(state.clock.begin(busy_until));
+    }
+    let end = begin + state.clock.scattered(cost);
+    for part in parts {
+        state.stream(part.stream).map_err(|_| INTERNAL_ERROR)?.busy_until = end;
+    }
+    Ok(())
+}

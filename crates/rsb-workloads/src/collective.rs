@@ -1,0 +1,227 @@
+//! One call of a library of collectives over several devices, with every element checked on every one of them; and what
+//! our own ring shares with it: inputs, the clock, and how an element that is wrong is found and named.
+
+use rsb_device::operation::{Collective, Placement};
+use rsb_device::random::{Distribution, Values};
+use rsb_device::{Buffer, Device, Kernel, Stream, convert};
+use rsb_model::{Dtype, Reason};
+
+use crate::benchmark::Failure;
+use crate::timed::{SEED, check_time};
+
+/// Elements handled at once while filling and checking.
+const BLOCK: u64 = 1 << 16;
+
+/// The numbers that device `rank` sends, in chunk `chunk` of them where there are several.
+pub(crate) fn values(rank: u64, chunk: usize) -> Values {
+    Values::new(SEED ^ rank << 32, chunk, Distribution::Signed)
+}
+
+/// Stretches of at most a block: where each begins, and its elements.
+fn blocks(elements: u64) -> impl Iterator<Item = (u64, usize)> {
+    (0..elements).step_by(BLOCK as usize).map(move |start| (start, (elements - start).min(BLOCK) as usize))
+}
+
+/// Writes `elements` of `values` to `buffer`, from its element `at` on.
+pub(crate) fn fill(
+    device: &dyn Device,
+    (buffer, at): (&Buffer, u64),
+    dtype: Dtype,
+    (values, elements): (&Values, u64),
+) -> Result<(), Failure> {
+    let mut bytes = Vec::new();
+    for (start, count) in blocks(elements) {
+        convert::encode_values(dtype, values, start, count, &mut bytes);
+        device.write(buffer, dtype.bytes(at + start), &bytes)?;
+    }
+    Ok(())
+}
+
+/// The nanoseconds of `work` on the device that takes longest, between marks in the streams of all.
+pub(crate) fn longest<'d>(
+    streams: &mut [Box<dyn Stream + 'd>],
+    work: impl FnOnce(&mut [Box<dyn Stream + 'd>]) -> Result<(), Failure>,
+) -> Result<f64, Failure> {
+    // All are idle here, so that the marks stand at one and the same moment, but for the time to make them.
+    let starts = streams.iter_mut().map(|stream| stream.record()).collect::<Result<Vec<_>, _>>()?;
+    work(streams)?;
+    let ends = streams.iter_mut().map(|stream| stream.record()).collect::<Result<Vec<_>, _>>()?;
+    let mut longest: f64 = 0.0;
+    for ((stream, start), end) in streams.iter_mut().zip(starts).zip(ends) {
+        stream.synchronize()?;
+        let time = stream.elapsed_ns(start, end)?;
+        check_time(time)?;
+        longest = longest.max(time);
+    }
+    check_time(longest)?;
+    Ok(longest)
+}
+
+/// What arrived, against what should have: the largest difference, and where it is.
+#[derive(Default)]
+pub(crate) struct Differences {
+    largest: f64,
+    scale: f64,
+    /// Which element on which device, what it is and what it should be.
+    place: String,
+}
+
+impl Differences {
+    /// Compares `elements` at each end: on a device, of a buffer, from an element on. `expected` gives those from a place in
+    /// the stretch on; in messages the first of them is element `named` of the result.
+    pub(crate) fn compare(
+        &mut self,
+        ends: &[(&dyn Device, &Buffer, u64)],
+        dtype: Dtype,
+        (elements, named): (u64, u64),
+        expected: impl Fn(u64, &mut [f64]),
+    ) -> Result<(), Failure> {
+        let (mut bytes, mut found, mut right) = (Vec::new(), Vec::new(), Vec::new());
+        for (start, count) in blocks(elements) {
+            bytes.resize(dtype.bytes(count as u64) as usize, 0);
+            right.resize(count, 0.0);
+            expected(start, &mut right);
+            self.scale = right.iter().fold(self.scale, |scale, right| scale.max(right.abs()));
+            for (device, buffer, at) in ends {
+                device.read(buffer, dtype.bytes(at + start), &mut bytes)?;
+                convert::decode_into(dtype, &bytes, &mut found);
+                for (index, (&found, &right)) in (named + start..).zip(found.iter().zip(&right)) {
+                    let difference = (found - right).abs();
+                    let difference = if difference.is_nan() { f64::INFINITY } else { difference };
+                    if difference > self.largest {
+                        self.largest = difference;
+                        self.place = format!("element {index} on {} is {found}, not {right}", device.info().device);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// max|x − ref| / max|ref|, where it is at most `limit`.
+    pub(crate) fn error(&self, what: &str, limit: f64) -> Result<f64, Failure> {
+        let error = if self.largest == 0.0 { 0.0 } else { self.largest / self.scale };
+        if error <= limit {
+            return Ok(error);
+        }
+        Err(Failure::Failed(Reason::new(
+            format!("wrong result of {what}"),
+            format!("{}: {error:.1e} of the largest value, above the {limit:.1e} allowed", self.place),
+            "suspect copies between the GPUs: try two of them at a time with num_gpus=2, and look at the kernel's log",
+        )))
+    }
+}
+
+/// How far sums over so many devices may be off, as a share of the largest.
+pub(crate) fn tolerance(dtype: Dtype, devices: usize) -> f64 {
+    convert::epsilon(dtype) * (8.0 + 2.0 * (devices as f64).sqrt())
+}
+
+/// A collective by the library of a backend, ready.
+pub(crate) struct ByLibrary<'d> {
+    streams: Vec<Box<dyn Stream + 'd>>,
+    kernel: Box<dyn Kernel + 'd>,
+    /// max|x − ref| / max|ref| over every element of every device.
+    pub(crate) accuracy_error: f64,
+}
+
+impl<'d> ByLibrary<'d> {
+    /// Allocates and fills on each device, runs once and verifies.
+    pub(crate) fn prepare(devices: &[&'d dyn Device], call: &Collective) -> Result<Self, Failure> {
+        let mut pairs = Vec::with_capacity(devices.len());
+        let mut streams = Vec::with_capacity(devices.len());
+        for (rank, &device) in (0..).zip(devices) {
+            let room = |elements| device.allocate(call.dtype.bytes(elements));
+            let pair = match call.placement {
+                Placement::OutOfPlace => (room(call.sent())?, room(call.received())?),
+                Placement::InPlace => {
+                    let both = room(call.elements)?;
+                    (both.clone(), both)
+                }
+            };
+            fill(device, (&pair.0, call.places(rank)[0]), call.dtype, (&values(rank, 0), call.sent()))?;
+            pairs.push(pair);
+            streams.push(device.stream()?);
+        }
+        let Some(first) = devices.first() else { return Err(nobody()) };
+        let mut kernel = first.prepare_collective(call, &pairs)?;
+        kernel.launch()?;
+        streams.iter_mut().try_for_each(|stream| stream.synchronize())?;
+        let mut differences = Differences::default();
+        let ranks: Vec<u64> = (0..call.devices).collect();
+        // What is the same on all of them is computed once.
+        for team in ranks.chunks(if call.kind.is_alike() { ranks.len() } else { 1 }) {
+            for part in team.first().map(|&rank| call.parts(rank)).unwrap_or_default() {
+                let end = |&rank: &u64| {
+                    let (device, pair) = (devices.get(rank as usize)?, pairs.get(rank as usize)?);
+                    Some((*device, &pair.1, call.places(rank)[1] + part.received_at))
+                };
+                let ends: Vec<(&dyn Device, &Buffer, u64)> = team.iter().filter_map(end).collect();
+                differences.compare(&ends, call.dtype, (part.elements, part.received_at), |start, right| {
+                    let start = part.sent_at + start;
+                    match part.from {
+                        Some(from) => convert::rounded_values(call.dtype, &values(from, 0), start, right),
+                        None => sum(call.dtype, call.devices, 0, start, right),
+                    }
+                })?;
+            }
+        }
+        // What is only moved arrives as it was.
+        let limit = if call.kind.adds() { tolerance(call.dtype, devices.len()) } else { 0.0 };
+        let accuracy_error = differences.error(call.kind.as_str(), limit)?;
+        Ok(Self { streams, kernel, accuracy_error })
+    }
+
+    /// Exactly `iters` iterations by the clock of the device that takes longest. What the library has begun on one device
+    /// ends when all the others have come that far.
+    pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        let kernel = &mut self.kernel;
+        longest(&mut self.streams, |_| Ok((0..iters).try_for_each(|_| kernel.launch())?))
+    }
+
+    /// The library.
+    pub(crate) fn provider(&self) -> String {
+        self.kernel.provider()
+    }
+}
+
+/// The sum over all devices of what they send from element `start` of chunk `chunk` on.
+pub(crate) fn sum(dtype: Dtype, devices: u64, chunk: usize, start: u64, right: &mut [f64]) {
+    let mut part = vec![0.0; right.len()];
+    right.fill(0.0);
+    for rank in 0..devices {
+        convert::rounded_values(dtype, &values(rank, chunk), start, &mut part);
+        right.iter_mut().zip(&part).for_each(|(sum, part)| *sum += part);
+    }
+}
+
+fn nobody() -> Failure {
+    let cure = "this is a defect of this program: please report it with the case's id";
+    Failure::Failed(Reason::new("collective", "there is no device for it", cure))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_device::scripted::{Script, ScriptedDevice};
+
+    #[test]
+    fn the_wrong_element_is_named() {
+        let device = ScriptedDevice::new(Script::default());
+        let buffer = device.allocate(4 * 70_000).unwrap();
+        fill(&device, (&buffer, 0), Dtype::F32, (&values(1, 0), 70_000)).unwrap();
+        let compared = || {
+            let mut differences = Differences::default();
+            let right = |start, right: &mut [f64]| convert::rounded_values(Dtype::F32, &values(1, 0), start, right);
+            differences.compare(&[(&device, &buffer, 0)], Dtype::F32, (70_000, 5), right).unwrap();
+            differences.error("broadcast", 0.0)
+        };
+        assert!(compared().is_ok_and(|error| error == 0.0));
+        for wrong in [7.5_f32, f32::NAN, f32::INFINITY] {
+            device.write(&buffer, 4 * 66_000, &wrong.to_le_bytes()).unwrap();
+            let failed = compared().unwrap_err();
+            let expected = format!("element 66005 on cpu:0 is {wrong}, not ");
+            assert!(failed.reason().why.contains(&expected), "{failed}");
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! A step of data-parallel training over several devices, without the optimizer: each has all weights and its part of a batch,
+//! goes forward and backward through linear layers, and sums the gradients of each layer over all of them.
+
+use rsb_device::operation::{Collective, CollectiveKind, CollectiveLane, Gemm, OutputWidth};
+use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, convert};
+use rsb_model::{Dtype, Reason};
+
+use crate::benchmark::Failure;
+use crate::collective::{Differences, fill, longest, tolerance, values};
+
+/// Sizes of a step on one device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StepShape {
+    pub(crate) dtype: Dtype,
+    /// Rows and columns of the weights of each layer.
+    pub(crate) width: u64,
+    /// Rows of its part of the batch.
+    pub(crate) rows: u64,
+}
+
+impl StepShape {
+    pub(crate) const LAYERS: u64 = 4;
+
+    fn weights(&self) -> u64 {
+        self.width.saturating_mul(self.width)
+    }
+
+    /// Bytes of all weights, which are as many as those of the gradients.
+    pub(crate) fn model_bytes(&self) -> u64 {
+        self.dtype.bytes(self.weights().saturating_mul(Self::LAYERS))
+    }
+
+    /// Bytes of every buffer: weights, gradients and their sums; activations and their gradients.
+    pub(crate) fn footprint_bytes(&self) -> u64 {
+        let of_rows = self.dtype.bytes(self.rows.saturating_mul(self.width));
+        self.model_bytes().saturating_mul(3).saturating_add(of_rows.saturating_mul(2 * (Self::LAYERS + 1)))
+    }
+
+    /// Operations: a product forward, and two backward but for the first layer, whose input has no gradient.
+    pub(crate) fn flops(&self) -> f64 {
+        (3 * Self::LAYERS - 1) as f64 * 2.0 * self.rows as f64 * self.weights() as f64
+    }
+
+    fn product(&self, [m, n, k]: [u64; 3], [transpose_a, transpose_b]: [bool; 2]) -> Gemm {
+        // Products of as many random numbers grow by this much: the step goes on with numbers about as large.
+        let alpha = (3.0 / k as f64).sqrt();
+        let stored = OutputWidth::AsInputs;
+        Gemm { transpose_a, transpose_b, alpha, stored, ..Gemm::new(self.dtype, m, n, k) }
+    }
+
+    /// Forward, gradient of the weights, gradient of the input.
+    fn products(&self) -> [Gemm; 3] {
+        let (rows, width) = (self.rows, self.width);
+        let forward = self.product([rows, width, width], [false, false]);
+        let of_weights = self.product([width, width, rows], [true, false]);
+        [forward, of_weights, self.product([rows, width, width], [false, true])]
+    }
+}
+
+/// When gradients are summed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Summed {
+    /// After the whole backward pass.
+    Afterwards,
+    /// Those of each layer beside the backward pass of the ones before it.
+    Overlapped,
+    /// Not at all: what the step costs without communication.
+    Never,
+}
+
+/// One device's buffers and kernels.
+struct Replica<'d> {
+    device: &'d dyn Device,
+    /// Inputs of each layer, and the last one's output; and the gradients of all of them.
+    activations: Vec<Buffer>,
+    gradients: Vec<Buffer>,
+    weights: Vec<Buffer>,
+    of_weights: Vec<Buffer>,
+    sums: Vec<Buffer>,
+    forward: Vec<Box<dyn Kernel + 'd>>,
+    /// For each layer the gradient of its weights, then of its input.
+    backward: Vec<Vec<Box<dyn Kernel + 'd>>>,
+}
+
+impl<'d> Replica<'d> {
+    fn new(device: &'d dyn Device, rank: u64, shape: &StepShape) -> Result<Self, Failure> {
+        let layers = StepShape::LAYERS;
+        let buffers = |count: u64, elements: u64| {
+            (0..count).map(|_| device.allocate(shape.dtype.bytes(elements))).collect::<Result<Vec<_>, _>>()
+        };
+        let (of_rows, of_weights) = (shape.rows * shape.width, shape.weights());
+        let mut replica = Self {
+            device,
+            activations: buffers(layers + 1, of_rows)?,
+            gradients: buffers(layers + 1, of_rows)?,
+            weights: buffers(layers, of_weights)?,
+            of_weights: buffers(layers, of_weights)?,
+            sums: buffers(layers, of_weights)?,
+            forward: Vec::new(),
+            backward: Vec::new(),
+        };
+        // The weights are the same everywhere, the parts of the batch are not.
+        for (layer, buffer) in replica.weights.iter().enumerate() {
+            fill(device, (buffer, 0), shape.dtype, (&values(0, layer + 2), of_weights))?;
+        }
+        for (which, buffer) in [replica.activations.first(), replica.gradients.last()].into_iter().enumerate() {
+            let Some(buffer) = buffer else { continue };
+            fill(device, (buffer, 0), shape.dtype, (&values(rank, which), of_rows))?;
+        }
+        for layer in 0..layers as usize {
+            let mut kernels = Vec::new();
+            for (gemm, buffers) in replica.bound(layer, shape) {
+                kernels.push(device.prepare(&Operation::Gemm(gemm), &Options::default(), &buffers)?);
+            }
+            let mut kernels = kernels.into_iter();
+            replica.forward.extend(kernels.next());
+            replica.backward.push(kernels.collect());
+        }
+        Ok(replica)
+    }
+
+    /// The products of a layer with their buffers. The first layer's input has no gradient.
+    fn bound(&self, layer: usize, shape: &StepShape) -> Vec<(Gemm, [Buffer; 3])> {
+        let [forward, of_weights, of_input] = shape.products();
+        let (x, g, w, dw) = (&self.activations, &self.gradients, &self.weights, &self.of_weights);
+        let bind = |gemm, [a, b, c]: [Option<&Buffer>; 3]| Some((gemm, [a?.clone(), b?.clone(), c?.clone()]));
+        let products = [
+            bind(forward, [x.get(layer), w.get(layer), x.get(layer + 1)]),
+            bind(of_weights, [x.get(layer), g.get(layer + 1), dw.get(layer)]),
+            bind(of_input, [g.get(layer + 1), w.get(layer), g.get(layer)]).filter(|_| layer > 0),
+        ];
+        products.into_iter().flatten().collect()
+    }
+
+    /// The numbers in a buffer of a product.
+    fn read(&self, dtype: Dtype, buffer: &Buffer) -> Result<Vec<f64>, Failure> {
+        let mut bytes = vec![0; buffer.bytes() as usize];
+        self.device.read(buffer, 0, &mut bytes)?;
+        Ok(convert::decode(dtype, &bytes))
+    }
+}
+
+/// The step on all devices, ready.
+pub(crate) struct DataParallel<'d> {
+    shape: StepShape,
+    replicas: Vec<Replica<'d>>,
+    streams: Vec<Box<dyn Stream + 'd>>,
+    /// The sum of each layer's gradients; none on one device.
+    sums: Vec<Box<dyn Kernel + 'd>>,
+    summed: Summed,
+    /// max|x − ref| / max|ref| of the products and of the sums.
+    pub(crate) accuracy_error: f64,
+}
+
+impl<'d> DataParallel<'d> {
+    /// Allocates and fills on each device, does a step and verifies: some elements of every product, all of every sum.
+    pub(crate) fn prepare(devices: &[&'d dyn Device], shape: StepShape, summed: Summed) -> Result<Self, Failure> {
+        let mut step =
+            Self { shape, replicas: Vec::new(), streams: Vec::new(), sums: Vec::new(), summed, accuracy_error: 0.0 };
+        for (rank, &device) in (0..).zip(devices) {
+            step.replicas.push(Replica::new(device, rank, &shape)?);
+            step.streams.push(device.stream()?);
+        }
+        if let (Some(first), true) = (devices.first(), summed != Summed::Never) {
+            let bytes = shape.dtype.bytes(shape.weights());
+            let lane = if summed == Summed::Overlapped { CollectiveLane::Beside } else { CollectiveLane::InLine };
+            let kind = CollectiveKind::AllReduce;
+            let call = Collective { lane, ..Collective::of_bytes(kind, shape.dtype, bytes, devices.len() as u64) };
+            for layer in 0..StepShape::LAYERS as usize {
+                let pair = |replica: &Replica<'d>| {
+                    Some((replica.of_weights.get(layer)?.clone(), replica.sums.get(layer)?.clone()))
+                };
+                let pairs: Vec<(Buffer, Buffer)> = step.replicas.iter().filter_map(pair).collect();
+                step.sums.push(first.prepare_collective(&call, &pairs)?);
+            }
+        }
+        step.sample(1)?;
+        step.accuracy_error = step.verify()?;
+        Ok(step)
+    }
+
+    /// The same without communication, on the same buffers: nanoseconds of one step, the best of a few turns of each.
+    pub(crate) fn beside(&mut self, turns: u32) -> Result<[f64; 2], Failure> {
+        let (summed, mut best) = (self.summed, [f64::INFINITY; 2]);
+        for _ in 0..turns {
+            for (best, summed) in best.iter_mut().zip([summed, Summed::Never]) {
+                self.summed = summed;
+                *best = best.min(self.sample(1)?);
+            }
+        }
+        self.summed = summed;
+        Ok(best)
+    }
+
+    /// Exactly `iters` steps by the clock of the device that takes longest.
+    pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        let (replicas, sums, summed) = (&mut self.replicas, &mut self.sums, self.summed);
+        longest(&mut self.streams, |_| (0..iters).try_for_each(|_| iterate(replicas, sums, summed)))
+    }
+
+    /// Who multiplies, and who sums.
+    pub(crate) fn providers(&self) -> [Option<String>; 2] {
+        let product = self.replicas.first().and_then(|replica| replica.forward.first());
+        [product, self.sums.first()].map(|kernel| kernel.map(|kernel| kernel.provider()))
+    }
+
+    fn verify(&self) -> Result<f64, Failure> {
+        let (dtype, mut worst) = (self.shape.dtype, 0.0_f64);
+        for replica in &self.replicas {
+            for layer in 0..StepShape::LAYERS as usize {
+                for (gemm, [a, b, c]) in replica.bound(layer, &self.shape) {
+                    let [a, b, c] = [replica.read(dtype, &a)?, replica.read(dtype, &b)?, replica.read(dtype, &c)?];
+                    worst = worst.max(product_error(&gemm, [&a, &b, &c])?);
+                }
+            }
+        }
+        if self.summed == Summed::Never {
+            return Ok(worst);
+        }
+        for layer in 0..StepShape::LAYERS as usize {
+            let mut right = vec![0.0; self.shape.weights() as usize];
+            for replica in &self.replicas {
+                let Some(buffer) = replica.of_weights.get(layer) else { continue };
+                let own = replica.read(dtype, buffer)?;
+                right.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+            }
+            let ends: Vec<(&dyn Device, &Buffer, u64)> =
+                self.replicas.iter().filter_map(|one| Some((one.device, one.sums.get(layer)?, 0))).collect();
+            let mut differences = Differences::default();
+            differences.compare(&ends, dtype, (self.shape.weights(), 0), |start, to| {
+                to.iter_mut().zip(right.iter().skip(start as usize)).for_each(|(to, right)| *to = *right);
+            })?;
+            let limit = tolerance(dtype, self.replicas.len());
+            worst = worst.max(differences.error("the sum of gradients", limit)?);
+        }
+        Ok(worst)
+    }
+}
+
+/// One step: layer by layer on all devices, so that none waits for the host long.
+fn iterate(replicas: &mut [Replica<'_>], sums: &mut [Box<dyn Kernel + '_>], summed: Summed) -> Result<(), Failure> {
+    for layer in 0..StepShape::LAYERS as usize {
+        for replica in &mut *replicas {
+            replica.forward.get_mut(layer).map_or(Ok(()), |kernel| kernel.launch())?;
+        }
+    }
+    for layer in (0..StepShape::LAYERS as usize).rev() {
+        for replica in &mut *replicas {
+            let kernels = replica.backward.get_mut(layer).into_iter().flatten();
+            kernels.take(1).try_for_each(|kernel| kernel.launch())?;
+        }
+        if let (Summed::Overlapped, Some(sum)) = (summed, sums.get_mut(layer)) {
+            sum.launch()?;
+        }
+        for replica in &mut *replicas {
+            let kernels = replica.backward.get_mut(layer).into_iter().flatten();
+            kernels.skip(1).try_for_each(|kernel| kernel.launch())?;
+        }
+    }
+    match summed {
+        Summed::Afterwards => sums.iter_mut().rev().try_for_each(|sum| sum.launch())?,
+        // They share a stream, so that the last one's end is that of all.
+        Summed::Overlapped => sums.first_mut().map_or(Ok(()), |sum| sum.join())?,
+        Summed::Never => {}
+    }
+    Ok(())
+}
+
+/// The error of some elements of a product: the first, the last, and others between at odd distances.
+fn product_error(gemm: &Gemm, [a, b, c]: [&[f64]; 3]) -> Result<f64, Failure> {
+    const LOOKED_AT: usize = 61;
+    let (m, n, k) = (gemm.m as usize, gemm.n as usize, gemm.k as usize);
+    let at = |of: &[f64], index: usize| of.get(index).copied().unwrap_or(f64::NAN);
+    let (mut difference, mut scale) = (0.0_f64, 0.0_f64);
+    for look in 0..LOOKED_AT {
+        let index = look * (m * n - 1) / (LOOKED_AT - 1);
+        let (row, column) = (index / n, index % n);
+        let term = |step: usize| {
+            let left = if gemm.transpose_a { step * m + row } else { row * k + step };
+            let right = if gemm.transpose_b { column * k + step } else { step * n + column };
+            at(a, left) * at(b, right)
+        };
+        let right = gemm.alpha * (0..k).map(term).sum::<f64>();
+        let found = (at(c, index) - right).abs();
+        difference = difference.max(if found.is_nan() { f64::INFINITY } else { found });
+        scale = scale.max(right.abs());
+    }
+    let error = if difference == 0.0 { 0.0 } else { difference / scale };
+    let limit = convert::epsilon(gemm.dtype) * (8.0 + 2.0 * (k as f64).sqrt());
+    if error <= limit {
+        return Ok(error);
+    }
+    Err(Failure::Failed(Reason::new(
+        "wrong result of a product of the step",
+        format!("{m} by {n} from {k}: {error:.1e} of the largest value looked at, above the {limit:.1e} allowed"),
+        "suspect the library, the driver or the hardware: measure gemm at this size",
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_device::scripted::{Fault, Script, ScriptedDevice};
+
+    const SHAPE: StepShape = StepShape { dtype: Dtype::F32, width: 24, rows: 10 };
+
+    #[test]
+    fn a_step_without_communication_is_right_and_a_wrong_product_is_not() {
+        let prepared = |script: Script| {
+            let device = ScriptedDevice::new(script);
+            DataParallel::prepare(&[&device], SHAPE, Summed::Never).map(|step| step.accuracy_error)
+        };
+        assert!(prepared(Script::default()).is_ok_and(|error| error < 1e-5));
+        let failed = prepared(Script::with_fault(Fault::WrongResult { launch: 5 })).unwrap_err();
+        assert!(failed.reason().what.contains("product of the step"), "{failed}");
+    }
+
+    #[test]
+    fn a_step_counts_three_products_a_layer_but_for_one() {
+        assert!((SHAPE.flops() - 11.0 * 2.0 * 10.0 * 576.0).abs() < 1e-9);
+        assert_eq!(SHAPE.model_bytes(), 4 * 576 * 4);
+        assert_eq!(SHAPE.footprint_bytes(), 4 * (3 * 4 * 576 + 2 * 5 * 240));
+    }
+}
