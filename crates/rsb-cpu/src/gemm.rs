@@ -33,6 +33,7 @@ enum Library {
 }
 
 pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    op.check_plain(options, "libraries of the CPU")?;
     let product = Product { op: *op, a: bound.span(0), b: bound.span(1), c: bound.span(2) };
     let library = match options.provider.as_deref() {
         Some(name) => find(name, op)?,

@@ -9,9 +9,9 @@ use rsb_model::{BackendId, Dtype, Reason};
 
 use super::blas::{self, Blas};
 use super::compile::CudaCompiler;
-use super::info;
 use super::runtime::Runtime;
-use crate::common::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
+use super::{blas_lt, info};
+use crate::common::{BlasLibrary, BlasOffer, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
 use crate::common::{call, done, made, number};
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 
@@ -56,16 +56,16 @@ impl Driver for Runtime {
         Ok(Box::new(CudaCompiler::load_for(self.version().map(|(major, _)| major))?))
     }
 
-    fn blas_name(&self) -> &'static str {
-        blas::NAME
+    fn blas_offers(&self) -> [BlasOffer; 2] {
+        [blas::OFFER, blas_lt::OFFER]
     }
 
-    fn blas_has(&self, dtype: Dtype) -> bool {
-        blas::has(dtype)
-    }
-
-    fn open_blas(&self, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError> {
-        Ok(Blas::open(core, self.version().map(|(major, _)| major))?)
+    fn open_blas(&self, index: usize, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError> {
+        let major = self.version().map(|(major, _)| major);
+        if index == 1 {
+            return Ok(blas_lt::open(core, major)?);
+        }
+        Ok(Blas::open(core, major)?)
     }
 
     fn all_reduce(
