@@ -41,7 +41,7 @@ impl Benchmark for Precision {
     }
 
     fn about(&self) -> &'static str {
-        "The same work in every data type: speed-up over f32 and accuracy side by side"
+        "The same work in every data type: speed-up over f32 or another and accuracy side by side"
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
