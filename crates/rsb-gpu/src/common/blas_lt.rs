@@ -315,7 +315,7 @@ impl LtBlas {
             )
         };
         self.check("choose an algorithm", code)?;
-        // The status is in the lower half of its word, on the processors that these libraries are for.
+        // The status is in the lower half of its word, on the CPUs that these libraries are for.
         let is_good = |result: &&[u64]| {
             result.get(words).is_some_and(|&bytes| bytes <= WORKSPACE_BYTES)
                 && result.get(words + 1).is_some_and(|&word| word as u32 == 0)
