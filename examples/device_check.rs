@@ -7,7 +7,7 @@
 use std::process::ExitCode;
 
 use rsb_device::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchMode, MemoryStream, Normalize,
+    Convolution, Elementwise, ElementwiseOp, Epilogue, Gemm, HostMemory, Launch, LaunchMode, MemoryStream, Normalize,
     NormalizeOp, OutputWidth, PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, StreamPattern,
     Transfer, TransferDirection,
 };
@@ -217,7 +217,23 @@ fn products() -> Vec<(Operation, Options)> {
             all.push((Operation::Gemm(gemm), by(provider)));
         }
     }
+    all.extend(light_products());
     all
+}
+
+/// Every type, epilogue and way to choose an algorithm of hipBLASLt and cuBLASLt, with B stored as layers have it; and xf32.
+fn light_products() -> impl Iterator<Item = (Operation, Options)> {
+    let types = [Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8];
+    let of = |dtype| Gemm { batch: 2, transpose_b: true, ..Gemm::new(dtype, 64, 48, 96) };
+    let with = |gemm, algorithms| {
+        let both = ["hipblaslt", "cublaslt"].map(|provider| Options { algorithms, ..by(provider) });
+        both.map(|options| (Operation::Gemm(gemm), options))
+    };
+    let plain = types.into_iter().flat_map(move |dtype| with(of(dtype), None));
+    let rest = Epilogue::ALL
+        .iter()
+        .flat_map(move |&epilogue| with(Gemm { epilogue, stored: OutputWidth::AsInputs, ..of(Dtype::Bf16) }, Some(8)));
+    plain.chain(rest).chain([(Operation::Gemm(of(Dtype::Tf32)), by("rocblas"))])
 }
 
 fn by(provider: &str) -> Options {

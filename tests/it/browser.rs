@@ -129,7 +129,7 @@ fn the_dashboard_is_read_by_everybody_and_asks_nobody_else() {
         script.src = source;
         document.head.append(script);",
     );
-    browser.wait_until("document.querySelector('.files button')");
+    browser.wait_until("document.querySelector('.files button') !== null");
     browser.run("document.querySelector('.files button').click()");
     browser.wait_until("window.made && window.made.length > 5000");
     assert_eq!(browser.text("return String.fromCharCode(...window.made.slice(1, 4))"), "PNG");

@@ -1,4 +1,4 @@
-//! NVIDIA's driver interface (`libcuda`), NVRTC, cuBLAS and NVML, loaded at run time. Nothing is linked: a library or a
+//! NVIDIA's driver interface (`libcuda`), NVRTC, cuBLAS, cuBLASLt and NVML, loaded at run time. Nothing is linked: a library or a
 //! function that is missing is a value, [`Unavailable`], with what, why and cure. CUDA 11.4 to 13.
 //!
 //! The tables are our own, not those of the crate cudarc: at version 0.19 its bindings panic where a library or a
@@ -8,6 +8,7 @@
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 
 mod cublas;
+pub mod cublaslt;
 mod driver;
 mod nccl;
 pub mod nvml;
@@ -15,6 +16,7 @@ mod nvrtc;
 pub mod search;
 
 pub use cublas::{Cublas, compute, cublasHandle_t, cublasStatus_t, datatype, gemm_algo, operation, status};
+pub use cublaslt::CublasLt;
 pub use driver::{
     CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUresult, CUstream, Cuda,
     EVENT_DEFAULT, MEM_ATTACH_GLOBAL, STREAM_NON_BLOCKING, attribute, error, func_attribute, stream_capture,

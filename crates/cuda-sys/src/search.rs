@@ -51,8 +51,14 @@ impl CudaPaths {
 
     /// Of a process with these environment variables.
     fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
-        const FILES: [&str; 5] =
-            [DRIVER, "RSB_NVRTC_LIBRARY", "RSB_CUBLAS_LIBRARY", "RSB_NVML_LIBRARY", "RSB_NCCL_LIBRARY"];
+        const FILES: [&str; 6] = [
+            DRIVER,
+            "RSB_NVRTC_LIBRARY",
+            "RSB_CUBLAS_LIBRARY",
+            "RSB_CUBLASLT_LIBRARY",
+            "RSB_NVML_LIBRARY",
+            "RSB_NCCL_LIBRARY",
+        ];
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let mut roots: Vec<PathBuf> = set(PATH).or_else(|| set(OLD_PATH)).iter().flat_map(env::split_paths).collect();
         let known = ["CUDA_PATH", "CUDA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX"];

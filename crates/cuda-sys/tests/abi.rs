@@ -1,13 +1,14 @@
 //! The binary interface against NVIDIA's headers: `cuda.h` and `library_types.h` of CUDA 12.9 and 13.0 (packages
-//! nvidia-cuda-runtime-cu12 12.9.79 and nvidia-cuda-runtime 13.0.96 for Python), `cublas_api.h` of CUDA 12.6. What is
+//! nvidia-cuda-runtime-cu12 12.9.79 and nvidia-cuda-runtime 13.0.96 for Python), `cublas_api.h` of CUDA 12.6, `cublasLt.h`
+//! of CUDA 13.1 (package nvidia-cublas 13.10). What is
 //! listed here is the same in both versions of a header. NVRTC's numbers were compared with published copies of `nvrtc.h`
 //! of CUDA 12, not with the package's own.
 
 use std::ffi::c_int;
 
 use cuda_sys::{
-    Cublas, Cuda, EVENT_DEFAULT, MEM_ATTACH_GLOBAL, Nvrtc, STREAM_NON_BLOCKING, attribute, compute, datatype, error,
-    func_attribute, gemm_algo, operation, result, status, stream_capture,
+    Cublas, CublasLt, Cuda, EVENT_DEFAULT, MEM_ATTACH_GLOBAL, Nvrtc, STREAM_NON_BLOCKING, attribute, compute, cublaslt,
+    datatype, error, func_attribute, gemm_algo, operation, result, status, stream_capture,
 };
 
 /// Compares our numbers with those of a header, by the header's names.
@@ -115,6 +116,25 @@ fn numbers_of_nvrtc_and_cublas() {
     }
 }
 
+#[test]
+fn numbers_of_cublaslt() {
+    check! {
+        CUBLASLT_MATMUL_DESC_TRANSA = 3: cublaslt::descriptor::TRANSPOSE_A;
+        CUBLASLT_MATMUL_DESC_TRANSB = 4: cublaslt::descriptor::TRANSPOSE_B;
+        CUBLASLT_MATMUL_DESC_EPILOGUE = 7: cublaslt::descriptor::EPILOGUE;
+        CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8: cublaslt::descriptor::BIAS_POINTER;
+        CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26: cublaslt::descriptor::BIAS_TYPE;
+        CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5: cublaslt::layout::BATCH_COUNT;
+        CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6: cublaslt::layout::BATCH_STRIDE;
+        CUBLASLT_EPILOGUE_DEFAULT = 1: cublaslt::epilogue::NONE;
+        CUBLASLT_EPILOGUE_BIAS = 4: cublaslt::epilogue::BIAS;
+        CUBLASLT_EPILOGUE_GELU_BIAS = 36: cublaslt::epilogue::GELU_BIAS;
+        CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1: cublaslt::PREFERENCE_WORKSPACE_BYTES;
+    }
+    // `{uint64_t[8]}`, then `size_t`, an enumeration, `float` and `int[4]`.
+    assert_eq!(size_of::<cublaslt::cublasLtMatmulHeuristicResult_t>(), 64 + 8 + 4 + 4 + 16);
+}
+
 /// The headers turn most names without a number into those with one: `cuMemAlloc` is `cuMemAlloc_v2`. The oldest
 /// functions of such a name take addresses of 32 bits, and are still in the library.
 #[test]
@@ -170,6 +190,8 @@ fn numbers_of_arguments() {
     assert_eq!(count(Nvrtc::FUNCTIONS, "nvrtcCreateProgram"), 6);
     assert_eq!(count(Nvrtc::FUNCTIONS, "nvrtcCompileProgram"), 3);
     assert_eq!(count(Cublas::FUNCTIONS, "cublasGemmStridedBatchedEx"), 23);
+    assert_eq!(count(CublasLt::FUNCTIONS, "cublasLtMatmul"), 16);
+    assert_eq!(count(CublasLt::FUNCTIONS, "cublasLtMatmulAlgoGetHeuristic"), 10);
 }
 
 /// Addresses of GPUs have 64 bits on every system, handles are pointers, and enumerations are as wide as `int`.

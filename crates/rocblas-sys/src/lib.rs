@@ -89,6 +89,16 @@ pub mod pointer_mode {
     pub const DEVICE: c_int = 1;
 }
 
+/// What products of f32 are multiplied in.
+pub mod math_mode {
+    use std::ffi::c_int;
+
+    /// f32.
+    pub const DEFAULT: c_int = 0;
+    /// xf32, which the matrix units of gfx940 to gfx942 have. Elsewhere it changes nothing.
+    pub const XF32: c_int = 1;
+}
+
 /// The only algorithm there is: the library's own choice.
 pub const GEMM_ALGO_STANDARD: c_int = 0;
 
@@ -103,6 +113,8 @@ function_table! {
         fn rocblas_set_stream(handle: rocblas_handle, stream: hipStream_t) -> rocblas_status;
         /// Where alpha and beta are; see [`pointer_mode`].
         fn rocblas_set_pointer_mode(handle: rocblas_handle, mode: c_int) -> rocblas_status;
+        /// What products of f32 are multiplied in; see [`math_mode`].
+        fn rocblas_set_math_mode(handle: rocblas_handle, mode: c_int) -> rocblas_status;
         /// Text for a status; static.
         fn rocblas_status_to_string(status: rocblas_status) -> *const c_char;
         /// Length of the version's text, with the final zero.

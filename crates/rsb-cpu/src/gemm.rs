@@ -43,6 +43,7 @@ enum Provider {
 }
 
 pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    op.check_plain(options, "libraries of the CPU")?;
     let product = Product { op: *op, a: bound.span(0), b: bound.span(1), c: bound.span(2) };
     let provider = match options.provider.as_deref() {
         Some(name) => find(name, op)?,
@@ -333,22 +334,9 @@ pub(super) unsafe fn plain_product(product: &Product, pool: &Rc<ThreadPool>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rsb_device::operation::{Init, OutputWidth};
 
     fn product(dtype: Dtype) -> Gemm {
-        Gemm {
-            dtype,
-            m: 8,
-            n: 8,
-            k: 8,
-            batch: 1,
-            transpose_a: false,
-            transpose_b: false,
-            alpha: 1.0,
-            beta: 0.0,
-            stored: OutputWidth::Wide,
-            init: Init::Random,
-        }
+        Gemm::new(dtype, 8, 8, 8)
     }
 
     #[test]

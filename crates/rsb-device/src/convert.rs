@@ -1,11 +1,13 @@
 //! Numbers to bytes of a data type and back.
 
+mod eight;
 mod sixteen;
 
 use half::{bf16, f16};
 use rsb_model::Dtype;
 
 use crate::random::Values;
+use eight::{from_e4m3, to_e4m3};
 pub use sixteen::Sixteen;
 
 /// The relative step between neighboring numbers of `dtype`; zero for integers.
@@ -22,7 +24,7 @@ pub const fn epsilon(dtype: Dtype) -> f64 {
 
 /// Whether [`encode`] and [`decode`] know the type. In memory tf32 is f32: the units that multiply it round it.
 pub const fn is_known(dtype: Dtype) -> bool {
-    !matches!(dtype, Dtype::Fp8 | Dtype::I4)
+    !matches!(dtype, Dtype::I4)
 }
 
 /// The 16-bit format of `dtype`, if it is one.
@@ -42,7 +44,8 @@ pub fn round(dtype: Dtype, value: f64) -> f64 {
         Dtype::Bf16 => bf16::from_f32(value as f32).to_f64(),
         Dtype::I8 => value.round().clamp(-128.0, 127.0),
         Dtype::I32 => value.round().clamp(f64::from(i32::MIN), f64::from(i32::MAX)),
-        Dtype::F64 | Dtype::Fp8 | Dtype::I4 => value,
+        Dtype::Fp8 => from_e4m3(to_e4m3(value as f32)),
+        Dtype::F64 | Dtype::I4 => value,
     }
 }
 
@@ -64,7 +67,8 @@ pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
         Dtype::Bf16 => put(values, |value| bf16::from_f32(value as f32).to_le_bytes(), &mut out),
         Dtype::I8 => put(values, |value| (round(dtype, value) as i8).to_le_bytes(), &mut out),
         Dtype::I32 => put(values, |value| (round(dtype, value) as i32).to_le_bytes(), &mut out),
-        Dtype::Fp8 | Dtype::I4 => {}
+        Dtype::Fp8 => put(values, |value| [to_e4m3(value as f32)], &mut out),
+        Dtype::I4 => {}
     }
     out
 }
@@ -93,7 +97,8 @@ pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
         }
         Dtype::I8 => out.extend(bytes.iter().map(|&byte| f64::from(byte.cast_signed()))),
         Dtype::I32 => out.extend(words(bytes).map(|word| f64::from(i32::from_le_bytes(word)))),
-        Dtype::Fp8 | Dtype::I4 => {}
+        Dtype::Fp8 => out.extend(bytes.iter().map(|&byte| from_e4m3(byte))),
+        Dtype::I4 => {}
     }
 }
 
@@ -173,7 +178,7 @@ mod tests {
 
     #[test]
     fn numbers_survive_their_own_rounding() {
-        for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32] {
+        for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8, Dtype::I32] {
             let rounded: Vec<f64> = [0.1, -0.7, 3.0, 100.25].iter().map(|&value| round(dtype, value)).collect();
             assert_eq!(decode(dtype, &encode(dtype, &rounded)), rounded, "{dtype}");
             assert!(is_known(dtype));
@@ -183,7 +188,7 @@ mod tests {
     #[test]
     fn what_is_written_is_what_the_reference_expects() {
         let values = Values::new(5, 2, Distribution::Signed);
-        for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32] {
+        for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8, Dtype::I32] {
             let mut bytes = Vec::new();
             encode_values(dtype, &values, 77, 50, &mut bytes);
             let mut expected = vec![0.0; 50];

@@ -170,6 +170,8 @@ pub struct Options {
     pub threads: Option<u32>,
     /// The library that shall do it (`gemm`, `openblas`, `mkl`, `onednn`, `rocblas`); `None` for the device's own choice.
     pub provider: Option<String>,
+    /// How many algorithms of the library are tried, for the fastest to be taken; `None` for the library's first choice.
+    pub algorithms: Option<u32>,
     /// Threads in a block of a GPU's kernel; `None` for the kernel's own choice.
     pub block_size: Option<u32>,
 }
@@ -392,6 +394,20 @@ pub trait Kernel {
 
     /// The library or kernel family that does the work, for the record: `gemm`, `openblas`, `native-avx2`.
     fn provider(&self) -> String;
+
+    /// Which algorithm of that library does it, where it offers several.
+    fn algorithm(&self) -> Option<AlgorithmChoice> {
+        None
+    }
+}
+
+/// One of the algorithms that a library offers for an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlgorithmChoice {
+    /// Its place in the library's own order, from 0.
+    pub index: u32,
+    /// How many were timed; 1 where the library's first choice was taken untimed.
+    pub tried: u32,
 }
 
 /// A queue of work with a clock of its own.

@@ -10,7 +10,7 @@ mod traffic;
 pub use collective::{Collective, CollectiveKind, CollectiveLane, CollectivePart, Placement};
 pub use host::{HostMemory, Launch, LaunchMode, Transfer, TransferDirection};
 pub use tensor::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, Init, Normalize, NormalizeOp, OutputWidth, PeakArithmetic,
+    Convolution, Elementwise, ElementwiseOp, Epilogue, Gemm, Init, Normalize, NormalizeOp, OutputWidth, PeakArithmetic,
     Rearrange, Reduce, ReduceOp,
 };
 pub use traffic::{Allocate, Churn, MemoryStream, PointerChase, Stores, StreamPattern, Touch};
@@ -42,7 +42,7 @@ pub enum Operation {
     Rearrange(Rearrange),
     /// 2-D convolution, NCHW.
     Convolution(Convolution),
-    /// C ← alpha·op(A)·op(B) + beta·C, row-major, batched.
+    /// C ← epilogue(alpha·op(A)·op(B) + beta·C), row-major, batched.
     Gemm(Gemm),
     /// Independent multiply-adds in registers: the highest arithmetic rate.
     PeakArithmetic(PeakArithmetic),

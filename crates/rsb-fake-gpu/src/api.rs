@@ -4,6 +4,7 @@
 mod compiler;
 mod cuda;
 mod hip;
+mod lt;
 mod nccl;
 
 use crate::status::{self, Status};
@@ -59,8 +60,9 @@ fn whole(value: u32) -> std::ffi::c_int {
 
 #[cfg(test)]
 mod tests {
-    use cuda_sys::{Cublas, Cuda, Nvrtc};
+    use cuda_sys::{Cublas, CublasLt, Cuda, Nvrtc};
     use hip_runtime_sys::{Hip, Hiprtc};
+    use hipblaslt_sys::HipblasLt;
     use nccl_sys::Nccl;
     use rocblas_sys::RocBlas;
 
@@ -107,10 +109,19 @@ mod tests {
         let mut table = RocBlas::load_from(&places).unwrap();
         let found = same! { table, hip:
             rocblas: rocblas_create_handle rocblas_destroy_handle rocblas_set_stream rocblas_set_pointer_mode
-                rocblas_status_to_string rocblas_get_version_string_size rocblas_get_version_string
+                rocblas_set_math_mode rocblas_status_to_string rocblas_get_version_string_size rocblas_get_version_string
                 rocblas_gemm_ex rocblas_gemm_strided_batched_ex;
         };
         assert_eq!(found, (RocBlas::FUNCTIONS.len(), Vec::new()));
+        let mut table = HipblasLt::load_from(&places).unwrap();
+        let found = same! { table, hip:
+            hipblaslt: hipblasLtCreate hipblasLtDestroy hipblasLtGetVersion hipblasLtMatmulDescCreate
+                hipblasLtMatmulDescDestroy hipblasLtMatmulDescSetAttribute hipblasLtMatrixLayoutCreate
+                hipblasLtMatrixLayoutDestroy hipblasLtMatrixLayoutSetAttribute hipblasLtMatmulPreferenceCreate
+                hipblasLtMatmulPreferenceDestroy hipblasLtMatmulPreferenceSetAttribute hipblasLtMatmulAlgoGetHeuristic
+                hipblasLtMatmul;
+        };
+        assert_eq!(found, (HipblasLt::FUNCTIONS.len(), Vec::new()));
     }
 
     #[test]
@@ -150,5 +161,13 @@ mod tests {
                 ncclReduceScatter ncclBroadcast ncclSend ncclRecv ncclGetErrorString;
         };
         assert_eq!(found, (Nccl::FUNCTIONS.len(), Vec::new()));
+        let mut table = CublasLt::load_from(&places).unwrap();
+        let found = same! { table, cuda:
+            cublaslt: cublasLtCreate cublasLtDestroy cublasLtMatmulDescCreate cublasLtMatmulDescDestroy
+                cublasLtMatmulDescSetAttribute cublasLtMatrixLayoutCreate cublasLtMatrixLayoutDestroy
+                cublasLtMatrixLayoutSetAttribute cublasLtMatmulPreferenceCreate cublasLtMatmulPreferenceDestroy
+                cublasLtMatmulPreferenceSetAttribute cublasLtMatmulAlgoGetHeuristic cublasLtMatmul;
+        };
+        assert_eq!(found, (CublasLt::FUNCTIONS.len(), Vec::new()));
     }
 }

@@ -37,6 +37,49 @@ elements! {
     u64: |x| x as f64, |x| x as u64;
 }
 
+/// 8 bits, four of them exponent, of the Open Compute Project.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct E4m3(u8);
+
+/// The same bits for half of the number, but for the negative zero, which is no number.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct E4m3Fnuz(u8);
+
+impl Element for E4m3 {
+    fn get(self) -> f64 {
+        let (exponent, mantissa) = (i32::from(self.0 >> 3 & 15), f64::from(self.0 & 7));
+        let size = match (exponent, self.0 & 7) {
+            (15, 7) => f64::NAN,
+            (0, _) => mantissa / 512.0,
+            _ => (1.0 + mantissa / 8.0) * 2.0_f64.powi(exponent - 7),
+        };
+        if self.0 < 0x80 { size } else { -size }
+    }
+
+    fn put(value: f64) -> Self {
+        let distance = |code: u8| (Self(code).get() - value.abs()).abs();
+        let nearest = (0..0x7f).min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap_or(0);
+        Self(if value < 0.0 && nearest > 0 { nearest | 0x80 } else { nearest })
+    }
+}
+
+impl Element for E4m3Fnuz {
+    fn get(self) -> f64 {
+        match self.0 {
+            0x80 => f64::NAN,
+            0x7f => 240.0,
+            0xff => -240.0,
+            code => E4m3(code).get() / 2.0,
+        }
+    }
+
+    fn put(value: f64) -> Self {
+        Self(E4m3::put(2.0 * value).0)
+    }
+}
+
 /// Calls a generic function of a launch with the floating-point type in the kernel's name.
 macro_rules! by_float {
     ($launch:expr, $function:ident) => {

@@ -1,5 +1,5 @@
-//! A fake of `libamdhip64`, hiprtc and rocBLAS, and of `libcuda`, NVRTC and cuBLAS, in one library: for
-//! tests on machines without a GPU.
+//! A fake of `libamdhip64`, hiprtc, rocBLAS and hipBLASLt, and of `libcuda`, NVRTC, cuBLAS and cuBLASLt, in one library:
+//! for tests on machines without a GPU.
 //!
 //! Results are right, computed by the host; times come from a virtual clock (see `gpu`) and mean nothing. It exports
 //! `rsb_fake_gpu`, by which a program can tell it from the real thing. What is asked of it is checked: a wild pointer,

@@ -6,6 +6,7 @@ mod context;
 mod device;
 pub(crate) mod gemm;
 mod graph;
+pub(crate) mod lt;
 mod memory;
 mod module;
 mod stream;

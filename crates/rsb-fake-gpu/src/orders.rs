@@ -5,8 +5,8 @@
 
 use std::path::PathBuf;
 
-/// A fault. Kernels are named by the beginning of their symbol; products of libraries are `rocblas_gemm`
-/// and `cublas_gemm`.
+/// A fault. Kernels are named by the beginning of their symbol; products of libraries are `rocblas_gemm`,
+/// `cublas_gemm`, `hipblaslt_gemm` and `cublaslt_gemm`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// `oom:N`: the N-th allocation of device memory in a process, from 1, and all after it find no memory.
@@ -23,9 +23,14 @@ pub(crate) enum Fault {
     Stuck(String),
     /// `wrong:KERNEL`: bits of its result are turned.
     Wrong(String),
+    /// `nan:KERNEL`: its result is no number.
+    Nan(String),
+    /// `heuristic:none`: hipBLASLt and cuBLASLt know no algorithm.
+    NoAlgorithm,
     /// `clock:fast`, `clock:backwards`, `clock:nan` or `clock:stopped`.
     Clock(Lie),
-    /// `abort:init`, `abort:hiprtc` (or `nvrtc`) or `abort:rocblas` (or `cublas`): that call ends the process.
+    /// `abort:init`, `abort:hiprtc` (or `nvrtc`), `abort:rocblas` (or `cublas`) or `abort:hipblaslt` (or `cublaslt`): that
+    /// call ends the process.
     Abort(Place),
 }
 
@@ -51,6 +56,8 @@ pub(crate) enum Place {
     Compiler,
     /// `rocblas_create_handle` and `cublasCreate_v2`.
     Products,
+    /// `hipblasLtCreate` and `cublasLtCreate`.
+    LightProducts,
 }
 
 /// Everything that was ordered.
@@ -128,6 +135,8 @@ fn fault(text: &str) -> Result<Fault, String> {
         ("hang", _) => Fault::Hang(kernel()),
         ("stuck", _) => Fault::Stuck(kernel()),
         ("wrong", _) => Fault::Wrong(kernel()),
+        ("nan", _) => Fault::Nan(kernel()),
+        ("heuristic", "none") => Fault::NoAlgorithm,
         ("clock", "fast") => Fault::Clock(Lie::Fast),
         ("clock", "backwards") => Fault::Clock(Lie::Backwards),
         ("clock", "nan") => Fault::Clock(Lie::Nan),
@@ -135,6 +144,7 @@ fn fault(text: &str) -> Result<Fault, String> {
         ("abort", "init") => Fault::Abort(Place::Init),
         ("abort", "hiprtc" | "nvrtc") => Fault::Abort(Place::Compiler),
         ("abort", "rocblas" | "cublas") => Fault::Abort(Place::Products),
+        ("abort", "hipblaslt" | "cublaslt") => Fault::Abort(Place::LightProducts),
         _ => return Err(wrong()),
     })
 }

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::gpu::{self, Model, Vendor};
 use crate::heap::Heap;
 use crate::image::Image;
+use crate::ops::lt::LtObject;
 use crate::ops::{Primary, current};
 use crate::orders::Orders;
 use crate::status::{self, Status};
@@ -90,6 +91,8 @@ pub(crate) struct Blas {
     pub(crate) stream: usize,
     /// Whether alpha and beta are in the memory of the GPU.
     pub(crate) scalars_on_gpu: bool,
+    /// Whether products of f32 are multiplied in xf32.
+    pub(crate) is_xf32: bool,
 }
 
 /// Handles of one kind. A number that was never given out, or was taken back, is no handle.
@@ -146,6 +149,7 @@ pub(crate) struct State {
     pub(crate) executables: Handles<Vec<Task>>,
     pub(crate) programs: Handles<Program>,
     pub(crate) blas: Handles<Blas>,
+    pub(crate) lt: Handles<LtObject>,
     /// Contexts, each with its GPU.
     pub(crate) contexts: Handles<usize>,
     pub(crate) memos: Memos,
@@ -208,6 +212,7 @@ impl State {
             programs: Handles::of_kind(7),
             blas: Handles::of_kind(8),
             contexts: Handles::of_kind(9),
+            lt: Handles::of_kind(10),
             memos: Memos::default(),
         }
     }

@@ -166,7 +166,10 @@ impl State {
             self.heap.written(one.block);
         }
         if self.is_ordered(|fault| matches!(fault, Fault::Wrong(kernel) if task.name().starts_with(kernel))) {
-            spoil(&touched);
+            change(&touched, 8, |byte| byte ^ 0x15);
+        }
+        if self.is_ordered(|fault| matches!(fault, Fault::Nan(kernel) if task.name().starts_with(kernel))) {
+            change(&touched, usize::MAX, |_| 0xff);
         }
         if repeatable {
             self.memos.keep(task, &self.heap, work, touched.clone());
@@ -266,13 +269,14 @@ fn through_cache(cached: &mut Vec<(u64, u64)>, touched: &[Touched], l2_bytes: u6
     traffic
 }
 
-/// Turns bits of the first bytes of the last result.
-fn spoil(touched: &[Touched]) {
+/// Changes at most `count` of the first bytes of the last result.
+fn change(touched: &[Touched], count: usize, to: impl Fn(u8) -> u8) {
     let Some(result) = touched.iter().rfind(|one| one.written) else { return };
     let (from, end) = result.range();
-    for address in (from..end).take(8) {
+    for address in (from..end).take(count) {
         // SAFETY: the range was checked to be written by the kernel that has just ended, and the state is locked.
-        unsafe { *(address as *mut u8) ^= 0x15 };
+        let byte = unsafe { &mut *(address as *mut u8) };
+        *byte = to(*byte);
     }
 }
 

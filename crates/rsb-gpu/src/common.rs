@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 mod blas;
+mod blas_lt;
 mod cache;
 mod calls;
 pub mod catalog;
@@ -26,7 +27,8 @@ mod side;
 mod stream;
 mod transfer;
 
-pub(crate) use blas::{BlasLibrary, Product, Side};
+pub(crate) use blas::{BlasLibrary, BlasOffer, Product, Side};
+pub(crate) use blas_lt::{LtBlas, LtCalls, LtNumbers, Plan, lt_calls};
 pub(crate) use calls::{call, done, made, number};
 pub use compile::{Compiled, Source};
 pub(crate) use compile::{Rtc, Toolchain, choose, file_identity, job as compile_job};

@@ -6,6 +6,7 @@
 
 mod arch;
 mod blas;
+mod blas_lt;
 mod compile;
 mod cubin;
 mod driver;

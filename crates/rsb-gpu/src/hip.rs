@@ -1,11 +1,12 @@
-//! AMD's GPUs through the HIP runtime, hiprtc and rocBLAS, all loaded at run time.
+//! AMD's GPUs through the HIP runtime, hiprtc, rocBLAS and hipBLASLt, all loaded at run time.
 //!
-//! Layers: `hip-runtime-sys` and `rocblas-sys` (raw), `runtime` (statuses as values), `driver` (the calls that all GPUs
+//! Layers: `hip-runtime-sys`, `rocblas-sys` and `hipblaslt-sys` (raw), `runtime` (statuses as values), `driver` (the calls that all GPUs
 //! share); everything above is in [`crate::common`].
 #![allow(unsafe_code)]
 
 mod arch;
 mod blas;
+mod blas_lt;
 mod code_object;
 mod compile;
 mod driver;

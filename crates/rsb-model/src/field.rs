@@ -149,11 +149,18 @@ fields! {
     transpose One Parameter, "for each operand of a matrix product, n as stored or t transposed: nn, tn, nt, tt";
     alpha One Parameter, "factor of the product in alpha·A·B + beta·C";
     beta One Parameter, "factor of C in alpha·A·B + beta·C";
+    epilogue One Parameter, "what is done with each element of a product before it is stored: none, bias, gelu (of the sum with a bias)";
     provider One Parameter, "the library that did the work";
     threads One Parameter, "CPU threads used";
     cache One Parameter, "hot: inputs were touched just before; cold: caches were flushed before every iteration";
     stores One Parameter, "temporal: through the caches; non-temporal: around them";
     rotating_buffers One Parameter, "sets of buffers that take turns from one iteration to the next";
+    output_dtype One Fact, "type of an element of the result";
+    strides_a One Fact, "elements from one matrix, row and column of op(A) to the next";
+    strides_b One Fact, "elements from one matrix, row and column of op(B) to the next";
+    strides_c One Fact, "elements from one matrix, row and column of C to the next";
+    algorithm_index One Fact, "place of the algorithm among those that the library offers, from 0, its own first choice";
+    algorithms_tried One Fact, "algorithms of the library that were timed before; 1 where its first choice was taken as it is";
     init One Parameter, "kind of input: random uniform in [-1, 1), from a fixed seed, unless said otherwise";
     input_shape One Parameter, "sizes of the input, outermost first";
     output_shape One Parameter, "sizes of the output, outermost first";
@@ -253,6 +260,7 @@ fields! {
     communication_overhead_ms Milliseconds Metric(Lower), "time of an iteration in what ranks say to each other, with waiting";
     // Rate.
     bandwidth_gb_s GigabytesPerSecond Metric(Higher), "bytes read and written, over time";
+    memory_bandwidth_gb_s GigabytesPerSecond Metric(Higher), "bytes of all operands, each read or written once, over time";
     throughput_gb_s GigabytesPerSecond Metric(Higher), "bytes of input and output handled, over time";
     tflops Teraflops Metric(Higher), "operations over time";
     gflops Gigaflops Metric(Higher), "operations over time";
@@ -265,7 +273,7 @@ fields! {
     real_time_factor One Metric(Lower), "time over the length of the sound that was heard in it";
     expert_balance_percent Percent Fact, "how evenly tokens are shared among experts: entropy of the shares over the most that it can be";
     // Against a limit.
-    utilization_percent Percent Metric(Higher), "share of the device that was busy";
+    utilization_percent Percent Metric(Higher), "share of the device's peak that was used; of memory or of a server, share that was busy";
     roofline_percent Percent Metric(Higher), "share of the highest rate that this device can have at this arithmetic intensity";
     arithmetic_intensity FlopsPerByte Fact, "operations for each byte moved";
     peak_gflops Gigaflops Fact, "peak arithmetic rate: of the data sheet, on a CPU as measured (f32 for f16 and bf16)";
@@ -279,6 +287,7 @@ fields! {
     link_percent Percent Metric(Higher), "share of what the link between host and GPU can carry, both ways where both are used";
     occupancy_percent Percent Metric(Higher), "resident waves over the most that could be";
     speedup One Metric(Higher), "how many times faster than the reference";
+    speedup_over One Fact, "data type of the reference";
     efficiency One Metric(Higher), "speed-up over resources";
     comparison_to_pytorch One Metric(Higher), "how many times faster than the same in PyTorch";
     comparison_to_compiled One Metric(Higher), "how many times faster than what torch.compile makes of the same";
@@ -323,6 +332,7 @@ fields! {
     failed_runs_percent Percent Metric(Lower), "share of the runs of a command that ended with another exit code than zero";
     failed_requests One Metric(Lower), "requests that were not answered";
     accuracy_error One Metric(Lower), "max|x − ref| / max|ref| against a reference in higher precision";
+    reference_accuracy_error One Fact, "accuracy_error of the reference of speedup";
     input_error One Fact, "what the type loses of the inputs before anything is computed: max|rounded − exact| / max|exact|";
     gradient_norm One Fact, "length of the gradient of all weights";
     std_dev Milliseconds Fact, "standard deviation of the time of an iteration";

@@ -129,6 +129,11 @@ impl Compute {
         Ok(Self { time_ns, gflops: rate, intensity, peak_gflops, memory_gflops })
     }
 
+    /// The share of the arithmetic units' peak, where it is known.
+    pub(crate) fn utilization_percent(&self) -> Option<f64> {
+        self.peak_gflops.map(|peak| 100.0 * self.gflops / peak)
+    }
+
     /// Time, rates, and the share of the roof: the peak of the arithmetic units, or what the memory lets them do. Where
     /// the memory's peak is unknown, as on most CPUs, the roof is that of the arithmetic units alone.
     pub(crate) fn fields(&self) -> Fields {

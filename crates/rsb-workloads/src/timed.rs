@@ -99,7 +99,11 @@ impl<'d> Timed<'d> {
         };
         let provider = params.text("provider").filter(|&name| name != "auto").map(str::to_owned);
         let cache = if params.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Hot };
-        let mut timed = Self::prepare(device, operation, Options { threads, provider, block_size: None })?;
+        let algorithms = match params.text("algorithms") {
+            None | Some("1") => None,
+            Some(_) => Some(params.get::<u32>("algorithms").map_err(|error| Failure::Failed(unusable(&error)))?),
+        };
+        let mut timed = Self::prepare(device, operation, Options { threads, provider, algorithms, block_size: None })?;
         timed.cache = cache;
         Ok(timed)
     }
@@ -155,6 +159,10 @@ impl<'d> Timed<'d> {
             fields.set("dtype", dtype.as_str());
         }
         fields.set("provider", self.kernel.provider());
+        if let Some(choice) = self.kernel.algorithm() {
+            fields.set("algorithm_index", choice.index);
+            fields.set("algorithms_tried", choice.tried);
+        }
         if self.options.threads.is_some() {
             fields.set("threads", self.threads());
         }

@@ -6,6 +6,7 @@ mod clock;
 mod cuda;
 mod faults;
 mod libraries;
+mod light_products;
 mod list;
 mod profiler;
 mod sensors;

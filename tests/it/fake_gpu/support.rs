@@ -15,6 +15,10 @@ pub struct Runtime {
     pub compiler: &'static str,
     /// Its library of products, as faults are ordered of it and as a provider.
     pub products: &'static str,
+    /// Its other library of products, likewise.
+    pub light: &'static str,
+    /// The variable that names that one.
+    pub light_variable: &'static str,
     /// The variables that name its libraries.
     variables: &'static [&'static str],
 }
@@ -23,12 +27,20 @@ pub const ROCM: Runtime = Runtime {
     backend: "rocm",
     compiler: "hiprtc",
     products: "rocblas",
-    variables: &["RSB_HIP_LIBRARY", "RSB_ROCBLAS_LIBRARY"],
+    light: "hipblaslt",
+    light_variable: "RSB_HIPBLASLT_LIBRARY",
+    variables: &["RSB_HIP_LIBRARY", "RSB_ROCBLAS_LIBRARY", "RSB_HIPBLASLT_LIBRARY"],
 };
 
 #[cfg(feature = "cuda")]
-pub const CUDA: Runtime =
-    Runtime { backend: "cuda", compiler: "nvrtc", products: "cublas", variables: &["RSB_CUDA_LIBRARY"] };
+pub const CUDA: Runtime = Runtime {
+    backend: "cuda",
+    compiler: "nvrtc",
+    products: "cublas",
+    light: "cublaslt",
+    light_variable: "RSB_CUBLASLT_LIBRARY",
+    variables: &["RSB_CUDA_LIBRARY"],
+};
 
 pub const RUNTIMES: &[Runtime] = &[
     ROCM,

@@ -1,9 +1,10 @@
 //! Operations on tensors: element-wise, reductions, normalizations, convolutions, matrix products.
 
-use rsb_model::Dtype;
+use rsb_model::{Dtype, Reason};
 use serde::{Deserialize, Serialize};
 
 use super::{BufferSpec, Role, named};
+use crate::device::{DeviceError, Options};
 
 /// `y = f(x)` or `y = f(x, z)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -223,11 +224,11 @@ impl Convolution {
     }
 }
 
-/// C ← alpha·op(A)·op(B) + beta·C for each of `batch` matrices that follow one another in memory, all row-major.
+/// C ← epilogue(alpha·op(A)·op(B) + beta·C) for each of `batch` matrices that follow one another in memory, all row-major.
 /// op(A) is m×k, op(B) is k×n, C is m×n.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gemm {
-    /// Type of an element. With bf16, C is f32, and with i8 it is i32, as in every library that has them.
+    /// Type of an element. With bf16, C is f32, with i8 it is i32 and with fp8 bf16, as in every library that has them.
     pub dtype: Dtype,
     /// Rows of C.
     pub m: u64,
@@ -247,6 +248,8 @@ pub struct Gemm {
     pub beta: f64,
     /// How wide an element of C is.
     pub stored: OutputWidth,
+    /// What is done with each element before it is stored.
+    pub epilogue: Epilogue,
     /// What A, B and C are filled with.
     pub init: Init,
 }
@@ -255,11 +258,27 @@ pub struct Gemm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutputWidth {
-    /// As libraries have it by default: bf16 as f32, i8 as i32, all else as the inputs.
+    /// As libraries have it by default: bf16 as f32, i8 as i32, fp8 as bf16, all else as the inputs.
     Wide,
     /// As the inputs, so that the next operation can go on with it.
     AsInputs,
 }
+
+named!(OutputWidth, "width of a result", Wide = "wide", AsInputs = "as-inputs");
+
+/// What a library does with an element of a product before it stores it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Epilogue {
+    /// Nothing.
+    None,
+    /// Adds the element of its column in a vector.
+    Bias,
+    /// Adds it, and takes [`ElementwiseOp::Gelu`] of the sum.
+    Gelu,
+}
+
+named!(Epilogue, "epilogue", None = "none", Bias = "bias", Gelu = "gelu");
 
 /// What the matrices of a product hold. GPUs run at higher clocks where fewer bits change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -289,6 +308,7 @@ impl Gemm {
             alpha: 1.0,
             beta: 0.0,
             stored: OutputWidth::Wide,
+            epilogue: Epilogue::None,
             init: Init::Random,
         }
     }
@@ -296,8 +316,10 @@ impl Gemm {
     /// Type of an element of C.
     pub const fn output_dtype(&self) -> Dtype {
         match (self.stored, self.dtype) {
-            (OutputWidth::Wide, Dtype::Bf16) => Dtype::F32,
+            // tf32 is a way to multiply numbers that are f32 in memory.
+            (OutputWidth::Wide, Dtype::Bf16) | (_, Dtype::Tf32) => Dtype::F32,
             (OutputWidth::Wide, Dtype::I8) => Dtype::I32,
+            (OutputWidth::Wide, Dtype::Fp8) => Dtype::Bf16,
             (_, other) => other,
         }
     }
@@ -312,13 +334,36 @@ impl Gemm {
         self.beta != 0.0
     }
 
+    /// Which of its buffers is C, the last: behind A, B and, where there is one, the bias of n elements.
+    pub fn c_index(&self) -> usize {
+        if self.epilogue == Epilogue::None { 2 } else { 3 }
+    }
+
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {
         let role = if self.reads_c() { Role::InOut } else { Role::Output };
-        vec![
+        let mut all = vec![
             BufferSpec::new(Role::Input, self.dtype, product(&[self.batch, self.m, self.k])),
             BufferSpec::new(Role::Input, self.dtype, product(&[self.batch, self.k, self.n])),
-            BufferSpec::new(role, self.output_dtype(), product(&[self.batch, self.m, self.n])),
-        ]
+        ];
+        if self.epilogue != Epilogue::None {
+            all.push(BufferSpec::new(Role::Input, self.output_dtype(), self.n));
+        }
+        all.push(BufferSpec::new(role, self.output_dtype(), product(&[self.batch, self.m, self.n])));
+        all
+    }
+
+    /// For those who make plain products in one way alone, called `who`: refuses the others.
+    ///
+    /// # Errors
+    /// When there is an epilogue, or several algorithms are to be tried.
+    pub fn check_plain(&self, options: &Options, who: &str) -> Result<(), DeviceError> {
+        let (what, why) = match (self.epilogue, options.algorithms) {
+            (Epilogue::None, None) => return Ok(()),
+            (Epilogue::None, Some(_)) => ("several algorithms of gemm".to_owned(), "have one"),
+            (epilogue, _) => (format!("gemm with epilogue {epilogue}"), "make the product alone"),
+        };
+        let cure = "choose provider=hipblaslt or cublaslt on a GPU that has it, or leave it out";
+        Err(DeviceError::Unsupported(Reason::new(what, format!("{who} {why}"), cure)))
     }
 
     /// The product alone, as is customary.

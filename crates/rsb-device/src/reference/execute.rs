@@ -1,6 +1,8 @@
 //! Whole operations on buffers in memory, in f64, rounded once at the end.
 
-use super::maths::{ConvolutionPoint, convolution_element, elementwise, gemm_element, layer_norm_row, softmax_row};
+use super::maths::{
+    ConvolutionPoint, convolution_element, elementwise, gemm_element, layer_norm_row, softmax_row, with_epilogue,
+};
 use crate::convert::{decode, encode, word};
 use crate::operation::{
     MemoryStream, Normalize, NormalizeOp, Operation, PointerChase, Reduce, ReduceOp, StreamPattern,
@@ -53,8 +55,13 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
             Result::Numbers((0..op.output_elements()).map(element).collect())
         }
         Operation::Gemm(op) => {
-            let (a, b, c) = (number(0)?, number(1)?, number(2)?);
-            let element = |index| gemm_element(op, |at| value(&a, at), |at| value(&b, at), |at| value(&c, at), index);
+            let (a, b, c) = (number(0)?, number(1)?, number(op.c_index())?);
+            // Without an epilogue, what stands for its bias is C and not looked at.
+            let bias = number(2)?;
+            let element = |index| {
+                let x = gemm_element(op, |at| value(&a, at), |at| value(&b, at), |at| value(&c, at), index);
+                with_epilogue(op.epilogue, x, value(&bias, index % op.n))
+            };
             Result::Numbers((0..c.len() as u64).map(element).collect())
         }
         Operation::PeakArithmetic(_) => Result::Numbers(vec![1.0]),

@@ -1,6 +1,6 @@
 //! Single elements and rows in f64. Operands are given as functions of the position in their buffer.
 
-use crate::operation::{Convolution, ElementwiseOp, Gemm, LAYER_NORM_EPSILON};
+use crate::operation::{Convolution, ElementwiseOp, Epilogue, Gemm, LAYER_NORM_EPSILON};
 
 /// f(x) or f(x, z).
 pub fn elementwise(op: ElementwiseOp, x: f64, z: f64) -> f64 {
@@ -33,7 +33,7 @@ pub fn layer_norm_row(row: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
     row.iter().zip(gain).zip(bias).map(|((value, gain), bias)| (value - mean) * scale * gain + bias).collect()
 }
 
-/// Element `index` of C, counted over the whole batch.
+/// Element `index` of C, counted over the whole batch, of A, B and what C held before: without its epilogue.
 pub fn gemm_element(
     gemm: &Gemm,
     a: impl Fn(u64) -> f64,
@@ -53,6 +53,15 @@ pub fn gemm_element(
         .sum();
     let old = if gemm.reads_c() { gemm.beta * c(index) } else { 0.0 };
     gemm.alpha * sum + old
+}
+
+/// What `epilogue` makes of an element `x` whose column has `bias`.
+pub fn with_epilogue(epilogue: Epilogue, x: f64, bias: f64) -> f64 {
+    match epilogue {
+        Epilogue::None => x,
+        Epilogue::Bias => x + bias,
+        Epilogue::Gelu => elementwise(ElementwiseOp::Gelu, x + bias, 0.0),
+    }
 }
 
 /// Where an element of a convolution's output lies.

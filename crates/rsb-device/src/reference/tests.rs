@@ -4,8 +4,8 @@ use rsb_model::Dtype;
 use super::*;
 use crate::convert::{decode, encode};
 use crate::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, Init, Normalize, NormalizeOp, Operation, OutputWidth, Rearrange,
-    Reduce, ReduceOp,
+    Convolution, Elementwise, ElementwiseOp, Epilogue, Gemm, Init, Normalize, NormalizeOp, Operation, OutputWidth,
+    Rearrange, Reduce, ReduceOp,
 };
 use crate::scripted::{Fault, Script, ScriptedDevice};
 use crate::{Buffer, Device, DeviceError, Options};
@@ -37,6 +37,10 @@ fn small_products_by_hand() {
     let (at, bt) = ([1.0, 4.0, 2.0, 5.0, 3.0, 6.0], [1.0, 0.0, 1.0, 0.0, 1.0, 1.0]);
     let both = Gemm { transpose_a: true, transpose_b: true, ..gemm };
     near(&done(&Operation::Gemm(both), &[&at, &bt, &c]), &[18.0, 20.0, 20.0, 22.0]);
+    let biased = Gemm { epilogue: Epilogue::Bias, ..gemm };
+    near(&done(&Operation::Gemm(biased), &[&a, &b, &[-18.0, 2.0], &c]), &[0.0, 22.0, 2.0, 24.0]);
+    let gelu = Gemm { epilogue: Epilogue::Gelu, ..gemm };
+    near(&done(&Operation::Gemm(gelu), &[&a, &b, &[-18.0, -30.0], &c])[..2], &[0.0, 0.0]);
 }
 
 #[test]
@@ -153,6 +157,12 @@ fn some_operations() -> Vec<Operation> {
     all.push(Operation::Gemm(Gemm { batch: 2, beta: 1.0, transpose_b: true, ..Gemm::new(Dtype::I8, 9, 8, 11) }));
     let narrow = Gemm { stored: OutputWidth::AsInputs, beta: 0.5, ..Gemm::new(Dtype::Bf16, 9, 8, 11) };
     all.push(Operation::Gemm(narrow));
+    for &epilogue in Epilogue::ALL {
+        all.extend(
+            [Dtype::F32, Dtype::Fp8]
+                .map(|dtype| Operation::Gemm(Gemm { epilogue, batch: 2, beta: 0.5, ..Gemm::new(dtype, 9, 8, 11) })),
+        );
+    }
     for &init in Init::ALL {
         all.extend(
             [Dtype::F64, Dtype::F16, Dtype::I8]
@@ -214,7 +224,7 @@ fn one_wrong_element_of_a_large_product_is_found() {
 
 #[test]
 fn types_without_a_reference_are_unsupported() {
-    let operation = Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype: Dtype::Fp8, elements: 8 });
+    let operation = Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype: Dtype::I4, elements: 8 });
     assert!(matches!(verified(&operation, Script::default()), Err(DeviceError::Unsupported(_))));
 }
 

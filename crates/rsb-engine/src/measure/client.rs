@@ -37,23 +37,19 @@ pub enum WorkerError {
 
 /// The worker of `case`: frameworks have one of their own, beside the program of `command`.
 fn worker_of<'a>(command: &'a WorkerCommand, case: &Case) -> Result<Cow<'a, WorkerCommand>, Reason> {
-    match case.benchmark_type {
-        BenchmarkType::ComponentSpecific => {
-            let mut worker = crate::frameworks::command(&command.program, &case.benchmark)?;
-            let slowed = command.environment.iter().filter(|(name, _)| *name == SLOWDOWN);
-            worker.environment.extend(slowed.cloned());
-            Ok(Cow::Owned(worker))
-        }
-        _ => {
-            let benchmark = rsb_workloads::find(&case.benchmark);
-            let Some((name, value)) = benchmark.and_then(|benchmark| benchmark.environment(&case.params)) else {
-                return Ok(Cow::Borrowed(command));
-            };
-            let mut worker = command.clone();
-            worker.environment.push((name, Some(value.to_owned())));
-            Ok(Cow::Owned(worker))
-        }
+    if case.benchmark_type == BenchmarkType::ComponentSpecific {
+        let mut worker = crate::frameworks::command(&command.program, &case.benchmark)?;
+        let slowed = command.environment.iter().filter(|(name, _)| *name == SLOWDOWN);
+        worker.environment.extend(slowed.cloned());
+        return Ok(Cow::Owned(worker));
     }
+    let benchmark = rsb_workloads::find(&case.benchmark);
+    let Some((name, value)) = benchmark.and_then(|benchmark| benchmark.environment(&case.params)) else {
+        return Ok(Cow::Borrowed(command));
+    };
+    let mut worker = command.clone();
+    worker.environment.push((name, Some(value.to_owned())));
+    Ok(Cow::Owned(worker))
 }
 
 /// A worker with its case prepared.

@@ -1,7 +1,8 @@
-//! The CUDA driver, NVRTC and cuBLAS.
+//! The CUDA driver, NVRTC, cuBLAS and cuBLASLt.
 
 pub(super) mod context;
 pub(super) mod cublas;
+pub(super) mod cublaslt;
 pub(super) mod device;
 pub(super) mod graph;
 pub(super) mod memory;

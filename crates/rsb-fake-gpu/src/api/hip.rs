@@ -1,7 +1,8 @@
-//! The HIP runtime, hiprtc and rocBLAS.
+//! The HIP runtime, hiprtc, rocBLAS and hipBLASLt.
 
 pub(super) mod device;
 pub(super) mod graph;
+pub(super) mod hipblaslt;
 pub(super) mod hiprtc;
 pub(super) mod memory;
 pub(super) mod module;

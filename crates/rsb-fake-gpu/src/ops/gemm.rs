@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use rsb_model::Dtype;
 
 use super::current;
-use crate::element::Element;
+use crate::element::{E4m3, E4m3Fnuz, Element};
 use crate::launch::{Broken, Launch, Work};
 use crate::product::{Matrix, Scale, Shape, multiply, multiply_whole};
 use crate::state::{Blas, State};
@@ -36,6 +36,8 @@ pub(crate) enum Scalar {
     F32,
     F16,
     Bf16,
+    Fp8,
+    Fp8Fnuz,
     I8,
     I32,
 }
@@ -48,6 +50,7 @@ impl Scalar {
             Self::F32 => Dtype::F32,
             Self::F16 => Dtype::F16,
             Self::Bf16 => Dtype::Bf16,
+            Self::Fp8 | Self::Fp8Fnuz => Dtype::Fp8,
             Self::I8 | Self::I32 => Dtype::I8,
         }
     }
@@ -64,7 +67,7 @@ impl Scalar {
                 Self::F32 => f64::from(pointer.cast::<f32>().read_unaligned()),
                 Self::I32 => f64::from(pointer.cast::<i32>().read_unaligned()),
                 Self::F16 => pointer.cast::<f16>().read_unaligned().get(),
-                Self::Bf16 | Self::I8 => return None,
+                Self::Bf16 | Self::Fp8 | Self::Fp8Fnuz | Self::I8 => return None,
             })
         }
     }
@@ -103,17 +106,43 @@ pub(crate) struct Product {
     pub(crate) dtype: Dtype,
     /// Alpha and beta.
     pub(crate) factors: [u64; 2],
+    /// What follows it.
+    pub(crate) epilogue: Epilogue,
+    /// Where the bias is.
+    pub(crate) bias: usize,
+    /// Which algorithm does it, from 1; 0 where there is no choice.
+    pub(crate) algorithm: u64,
+}
+
+/// What follows a product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Epilogue {
+    None,
+    Bias,
+    GeluBias,
+}
+
+impl Epilogue {
+    fn of(self, x: f64, bias: f64) -> f64 {
+        let x = x + bias;
+        match self {
+            Self::None | Self::Bias => x,
+            Self::GeluBias => {
+                0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x)).tanh())
+            }
+        }
+    }
 }
 
 impl Product {
     /// Where its operands are.
-    pub(crate) fn addresses(&self) -> [u64; 3] {
-        [self.a.address, self.b.address, self.c.address].map(|address| address as u64)
+    pub(crate) fn addresses(&self) -> [u64; 4] {
+        [self.a.address, self.b.address, self.c.address, self.bias].map(|address| address as u64)
     }
 
     /// Computes it.
     pub(crate) fn compute(&self, launch: &mut Launch<'_>) -> Result<Work, Broken> {
-        use Scalar::{Bf16, F16, F32, F64, I8, I32};
+        use Scalar::{Bf16, F16, F32, F64, Fp8, Fp8Fnuz, I8, I32};
         match self.types {
             [F64, F64] => self.typed::<f64, f64>(launch, multiply),
             [F32, F32] => self.typed::<f32, f32>(launch, multiply),
@@ -121,18 +150,26 @@ impl Product {
             [F16, F32] => self.typed::<f16, f32>(launch, multiply),
             [Bf16, Bf16] => self.typed::<bf16, bf16>(launch, multiply),
             [Bf16, F32] => self.typed::<bf16, f32>(launch, multiply),
+            [Fp8, Bf16] => self.typed::<E4m3, bf16>(launch, multiply),
+            [Fp8Fnuz, Bf16] => self.typed::<E4m3Fnuz, bf16>(launch, multiply),
             [I8, I32] => self.typed::<i8, i32>(launch, multiply_whole),
             other => Err(Broken(format!("there is no product of types {other:?}"))),
         }?;
         let Shape { m, n, k } = self.shape;
         let flops = 2.0 * m as f64 * n as f64 * k as f64 * self.batch as f64;
-        Ok(Work::vector(self.dtype, flops))
+        // The first algorithm is not the fastest.
+        let dependent_reads = [40, 0, 80].get(self.algorithm.wrapping_sub(1) as usize).copied().unwrap_or(0);
+        Ok(Work { dependent_reads, ..Work::vector(self.dtype, flops) })
     }
 
     /// Whether there is a product of these types.
     fn is_known(&self) -> bool {
-        use Scalar::{Bf16, F16, F32, F64, I8, I32};
-        matches!(self.types, [F64, F64] | [F32 | F16 | Bf16, F32] | [F16, F16] | [Bf16, Bf16] | [I8, I32])
+        use Scalar::{Bf16, F16, F32, F64, Fp8, Fp8Fnuz, I8, I32};
+        let floating = [[F64, F64], [F32, F32], [F16, F32], [Bf16, F32], [F16, F16], [Bf16, Bf16]];
+        let narrow = [[Fp8, Bf16], [Fp8Fnuz, Bf16]];
+        floating.contains(&self.types)
+            || narrow.contains(&self.types)
+            || (self.types == [I8, I32] && self.epilogue == Epilogue::None)
     }
 
     /// Column by column is the transpose of row by row: Cᵀ = Bᵀ·Aᵀ.
@@ -150,13 +187,23 @@ impl Product {
         let all = c.elements(m, n, batch);
         let result: &mut [C] = if scale.beta == 0.0 { launch.output(2, all)? } else { launch.in_out(2, all)? };
         let turned = Shape { m: n, n: m, k };
+        let bias: &[C] = if self.epilogue == Epilogue::None { &[] } else { launch.input(3, m)? };
         for index in 0..batch {
             let first = first.get(index * a.stride..).unwrap_or_default();
             let second = second.get(index * b.stride..).unwrap_or_default();
             let result = result.get_mut(index * c.stride..).and_then(|rest| rest.get_mut(..m * n)).unwrap_or_default();
             let left = Matrix::with_leading(second, n, k, b.leading, b.transposed);
             let right = Matrix::with_leading(first, k, m, a.leading, a.transposed);
-            multiply(turned, left, right, result, scale);
+            if bias.is_empty() {
+                multiply(turned, left, right, result, scale);
+                continue;
+            }
+            // What follows is done before the one rounding.
+            let mut wide: Vec<f64> = result.iter().map(|c| c.get()).collect();
+            crate::product::multiply(turned, left, right, &mut wide, scale);
+            for (at, (c, x)) in result.iter_mut().zip(wide).enumerate() {
+                *c = C::put(self.epilogue.of(x, bias[at % m].get()));
+            }
         }
         Ok(())
     }
@@ -178,6 +225,35 @@ pub(crate) struct Call {
     pub(crate) sums: Scalar,
     /// Whose rate it has.
     pub(crate) dtype: Dtype,
+    /// What follows it, with the address of its bias.
+    pub(crate) epilogue: Epilogue,
+    pub(crate) bias: usize,
+    /// Which algorithm is to do it, from 1; 0 where there is no choice.
+    pub(crate) algorithm: u64,
+    /// Its stream, where that is not the handle's.
+    pub(crate) stream: Option<usize>,
+}
+
+impl Call {
+    /// A plain product in the handle's stream.
+    pub(crate) fn plain(name: &'static str, handle: usize, sums: Scalar, matrices: [Given; 3]) -> Self {
+        let (sizes, factors) = ([0; 3], [std::ptr::null(); 2]);
+        let (dtype, epilogue) = (matrices[0].scalar.dtype(), Epilogue::None);
+        Self {
+            name,
+            handle,
+            sizes,
+            factors,
+            matrices,
+            batch: 1,
+            sums,
+            dtype,
+            epilogue,
+            bias: 0,
+            algorithm: 0,
+            stream: None,
+        }
+    }
 }
 
 /// A matrix as a caller gives it.
@@ -191,14 +267,14 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    fn operand(self) -> Result<Operand, Refusal> {
+    pub(super) fn operand(self) -> Result<Operand, Refusal> {
         let stride = usize::try_from(self.stride).map_err(|_| Refusal::Size)?;
         let (address, transposed) = (self.address, self.transposed);
         Ok(Operand { address, leading: size(self.leading)?, stride, transposed })
     }
 }
 
-fn size(value: i32) -> Result<usize, Refusal> {
+pub(super) fn size(value: i32) -> Result<usize, Refusal> {
     usize::try_from(value).map_err(|_| Refusal::Size)
 }
 
@@ -206,7 +282,7 @@ impl State {
     /// A handle of a library of products, on the current GPU.
     pub(crate) fn new_blas(&mut self) -> Result<usize, Refusal> {
         self.sound(current()).map_err(|_| Refusal::Execution)?;
-        Ok(self.blas.add(Blas { gpu: current(), stream: 0, scalars_on_gpu: false }))
+        Ok(self.blas.add(Blas { gpu: current(), stream: 0, scalars_on_gpu: false, is_xf32: false }))
     }
 
     /// What a handle stands for.
@@ -258,10 +334,14 @@ impl State {
             types: [a.scalar, c.scalar],
             dtype: call.dtype,
             factors: [alpha.to_bits(), beta.to_bits()],
+            epilogue: call.epilogue,
+            bias: call.bias,
+            algorithm: call.algorithm,
         };
         if !product.is_known() {
             return Err(Refusal::Unsupported);
         }
-        self.hand_over(blas.stream, Task::Product(product)).map_err(|_| Refusal::Execution)
+        let stream = call.stream.unwrap_or(blas.stream);
+        self.hand_over(stream, Task::Product(product)).map_err(|_| Refusal::Execution)
     }
 }

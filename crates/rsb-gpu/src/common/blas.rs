@@ -5,22 +5,62 @@
 use std::ffi::c_void;
 use std::rc::Rc;
 
+use rsb_model::architecture::{Architecture, Engine};
 use rsb_model::{Dtype, Reason};
 
+use super::blas_lt::Plan;
 use super::launch::allocation;
-use rsb_device::device::{Buffer, DeviceError, Kernel};
-use rsb_device::operation::Gemm;
+use rsb_device::device::{AlgorithmChoice, Buffer, DeviceError, Kernel, Options};
+use rsb_device::operation::{Epilogue, Gemm};
+
+/// What a library of products can do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlasOffer {
+    /// What it is called: `rocblas`.
+    pub(crate) name: &'static str,
+    /// The types of products that it has, where the GPU has them.
+    pub(crate) dtypes: &'static [Dtype],
+    /// Whether it has epilogues, and several algorithms to choose from.
+    pub(crate) is_light: bool,
+}
+
+impl BlasOffer {
+    /// Whether it makes `op` on `arch` as `options` want it. What is tf32 or fp8 in name alone is no product of that type:
+    /// the GPU must have instructions for it. Of a GPU that is not known, the newer libraries know.
+    pub(super) fn has(&self, op: &Gemm, options: &Options, arch: &str) -> bool {
+        let has_unit = || {
+            let known = Architecture::find(arch).ok();
+            known.map_or(self.is_light, |known| known.per_clock_per_cu(op.dtype, Engine::Matrix).is_some())
+        };
+        let is_plain = op.epilogue == Epilogue::None && options.algorithms.is_none();
+        self.dtypes.contains(&op.dtype)
+            && (self.is_light || is_plain)
+            && (!matches!(op.dtype, Dtype::Tf32 | Dtype::Fp8) || has_unit())
+    }
+}
 
 /// A library with a handle on one GPU.
 pub(crate) trait BlasLibrary {
-    /// What it is called: `rocblas`.
-    fn name(&self) -> &'static str;
+    /// What a product of `input` is to be multiplied by beside alpha, where the GPU reads its bits as another number.
+    fn correction(&self, input: Dtype) -> f64 {
+        let _ = input;
+        1.0
+    }
+
+    /// Prepares a product, and chooses the fastest of so many algorithms where the library offers several.
+    ///
+    /// # Safety
+    /// As of [`BlasLibrary::multiply`].
+    unsafe fn plan(&self, product: &Product, algorithms: Option<u32>) -> Result<Option<Plan>, DeviceError> {
+        let _ = (product, algorithms);
+        Ok(None)
+    }
 
     /// Puts a product into the stream of its GPU, which the caller has made the current one.
     ///
     /// # Safety
     /// The matrices are as large as the sizes say and stay until the stream has passed the product.
-    unsafe fn multiply(&self, product: &Product) -> Result<(), DeviceError>;
+    unsafe fn multiply(&self, product: &Product, plan: Option<&Plan>) -> Result<(), DeviceError>;
 }
 
 /// What a library is told of a product's types.
@@ -34,18 +74,18 @@ pub(crate) struct Types {
     pub(crate) compute: Dtype,
 }
 
-/// f16 and bf16 are summed in f32, i8 in whole numbers of 32 bits, which cannot be stored in 8.
+/// f16, bf16 and fp8 are summed in f32, i8 in whole numbers of 32 bits, which cannot be stored in 8.
 fn types(op: &Gemm) -> Option<Types> {
     let (input, compute) = match op.dtype {
         Dtype::F64 => (Dtype::F64, Dtype::F64),
         Dtype::F32 => (Dtype::F32, Dtype::F32),
         Dtype::Tf32 => (Dtype::F32, Dtype::Tf32),
         Dtype::F16 | Dtype::Bf16 => (op.dtype, Dtype::F32),
+        Dtype::Fp8 if !op.is_narrowed() => (op.dtype, Dtype::F32),
         Dtype::I8 if !op.is_narrowed() => (Dtype::I8, Dtype::I32),
         _ => return None,
     };
-    let output = if op.dtype == Dtype::Tf32 { Dtype::F32 } else { op.output_dtype() };
-    Some(Types { input, output, compute })
+    Some(Types { input, output: op.output_dtype(), compute })
 }
 
 /// One of the two matrices that are multiplied.
@@ -92,11 +132,11 @@ enum Scalars {
 }
 
 impl Scalars {
-    fn new(op: &Gemm) -> Self {
+    fn new(op: &Gemm, correction: f64) -> Self {
         match op.dtype {
             Dtype::F64 => Self::F64([op.alpha, op.beta]),
             Dtype::I8 => Self::I32([op.alpha as i32, op.beta as i32]),
-            _ => Self::F32([op.alpha as f32, op.beta as f32]),
+            _ => Self::F32([(op.alpha * correction) as f32, op.beta as f32]),
         }
     }
 
@@ -113,58 +153,103 @@ impl Scalars {
 pub(crate) struct Product {
     pub(crate) types: Types,
     pub(crate) shape: Shape,
+    pub(crate) epilogue: Epilogue,
     pub(crate) alpha: *const c_void,
     pub(crate) beta: *const c_void,
+    /// Whether C is read.
+    pub(crate) reads_c: bool,
     /// B, A and C.
     pub(crate) matrices: [*mut c_void; 3],
     pub(crate) strides: [i64; 3],
+    /// One element for each row of C as the library sees it; C itself where the epilogue has none.
+    pub(crate) bias: *mut c_void,
 }
 
 /// A product by a library, bound.
 pub(super) struct BlasKernel {
     library: Rc<dyn BlasLibrary>,
+    name: &'static str,
+    op: Gemm,
     types: Types,
     shape: Shape,
     scalars: Scalars,
     strides: [i64; 3],
+    plan: Option<Plan>,
     buffers: Vec<Buffer>,
 }
 
-/// Binds `op` to its buffers.
-pub(super) fn kernel(library: Rc<dyn BlasLibrary>, op: &Gemm, buffers: &[Buffer]) -> Result<BlasKernel, DeviceError> {
-    let unsupported = |why: String| {
-        let what = format!("gemm by {}", library.name());
-        DeviceError::Unsupported(Reason::new(what, why, "choose another size or provider=native"))
+/// Why a library does not make `op`.
+fn lacks(name: &str, op: &Gemm, why: String) -> DeviceError {
+    let cure = "choose another size, type or provider";
+    DeviceError::Unsupported(Reason::new(format!("gemm of {} by {name}", op.dtype), why, cure))
+}
+
+/// Says why `offer` does not hold for `op` on `arch`.
+pub(super) fn no_offer(offer: BlasOffer, op: &Gemm, arch: &str) -> DeviceError {
+    let why = if !offer.dtypes.contains(&op.dtype) {
+        format!("it has no products of {} here", op.dtype)
+    } else if offer.is_light || matches!(op.dtype, Dtype::Tf32 | Dtype::Fp8) {
+        format!("the matrix units of {arch} have no instructions for it that this program knows of")
+    } else {
+        "it has neither epilogues nor algorithms to choose from; hipblaslt and cublaslt do".to_owned()
     };
-    let types = types(op).ok_or_else(|| unsupported(format!("it has no products of {} here", op.dtype)))?;
-    let shape = shape(op).ok_or_else(|| unsupported("a size is above 2147483647".to_owned()))?;
-    for index in 0..3 {
-        allocation(buffers.get(index))?;
-    }
+    lacks(offer.name, op, why)
+}
+
+/// Binds `op` to its buffers.
+pub(super) fn kernel(
+    (library, name): (Rc<dyn BlasLibrary>, &'static str),
+    op: &Gemm,
+    options: &Options,
+    buffers: &[Buffer],
+) -> Result<BlasKernel, DeviceError> {
+    let no_such_result = || format!("it stores no products of it as {}", op.output_dtype());
+    let types = types(op).ok_or_else(|| lacks(name, op, no_such_result()))?;
+    let shape = shape(op).ok_or_else(|| lacks(name, op, "a size is above 2147483647".to_owned()))?;
     let stride = |rows: u64, columns: u64| i64::try_from(rows.saturating_mul(columns)).unwrap_or(i64::MAX);
     let strides = [stride(op.k, op.n), stride(op.m, op.k), stride(op.m, op.n)];
-    Ok(BlasKernel { library, types, shape, scalars: Scalars::new(op), strides, buffers: buffers.to_vec() })
+    let scalars = Scalars::new(op, library.correction(op.dtype));
+    let buffers = buffers.to_vec();
+    let mut kernel = BlasKernel { library, name, op: *op, types, shape, scalars, strides, plan: None, buffers };
+    // SAFETY: as in `launch`.
+    kernel.plan = unsafe { kernel.library.plan(&kernel.product()?, options.algorithms) }?;
+    Ok(kernel)
+}
+
+impl BlasKernel {
+    /// What the library is told. Its GPU is the current one then.
+    fn product(&self) -> Result<Product, DeviceError> {
+        let matrix = |index| allocation(self.buffers.get(index));
+        matrix(0)?.core().activate()?;
+        let [alpha, beta] = self.scalars.pointers();
+        let c = matrix(self.op.c_index())?.address();
+        Ok(Product {
+            types: self.types,
+            shape: self.shape,
+            epilogue: self.op.epilogue,
+            alpha,
+            beta,
+            reads_c: self.op.reads_c(),
+            matrices: [matrix(1)?.address(), matrix(0)?.address(), c],
+            strides: self.strides,
+            bias: matrix(2)?.address(),
+        })
+    }
 }
 
 impl Kernel for BlasKernel {
     fn launch(&mut self) -> Result<(), DeviceError> {
-        let matrix = |index| allocation(self.buffers.get(index));
-        matrix(0)?.core().activate()?;
-        let [alpha, beta] = self.scalars.pointers();
-        let product = Product {
-            types: self.types,
-            shape: self.shape,
-            alpha,
-            beta,
-            matrices: [matrix(1)?.address(), matrix(0)?.address(), matrix(2)?.address()],
-            strides: self.strides,
-        };
+        let product = self.product()?;
         // SAFETY: the buffers are as large as the operation's sizes say, which the device checked, and `self` keeps them.
-        unsafe { self.library.multiply(&product) }
+        unsafe { self.library.multiply(&product, self.plan.as_ref()) }
     }
 
     fn provider(&self) -> String {
-        self.library.name().to_owned()
+        self.name.to_owned()
+    }
+
+    fn algorithm(&self) -> Option<AlgorithmChoice> {
+        self.plan.as_ref().map(Plan::choice)
     }
 }
 
@@ -198,7 +283,8 @@ mod tests {
             (Tf32, OutputWidth::Wide, Some((F32, F32, Tf32))),
             (I8, OutputWidth::Wide, Some((I8, I32, I32))),
             (I8, OutputWidth::AsInputs, None),
-            (Fp8, OutputWidth::Wide, None),
+            (Fp8, OutputWidth::Wide, Some((Fp8, Bf16, F32))),
+            (Fp8, OutputWidth::AsInputs, None),
         ] {
             assert_eq!(types_of(dtype, stored), expected, "{dtype}");
         }

@@ -32,7 +32,8 @@ pub struct GpuDevice {
     modules: RefCell<BTreeMap<Module, Rc<LoadedModule>>>,
     /// What is written to empty the caches, kept between calls.
     flush: HeldValue<Bound>,
-    blas: OnceCell<Result<Rc<dyn BlasLibrary>, DeviceError>>,
+    /// As many as the driver has.
+    blas: [OnceCell<Result<Rc<dyn BlasLibrary>, DeviceError>>; 2],
     /// Those that did a collective last, beginning with this one.
     clique: collective::LastClique,
     /// Every GPU of the runtime, this one's own place unused; those that work together with this one.
@@ -50,7 +51,7 @@ impl GpuDevice {
             core,
             modules: RefCell::default(),
             flush: HeldValue::default(),
-            blas: OnceCell::new(),
+            blas: [OnceCell::new(), OnceCell::new()],
             clique: collective::LastClique::default(),
             peers,
         })
@@ -90,11 +91,23 @@ impl GpuDevice {
         Ok(NativeKernel { bound: self.bind(&plan, buffers)?, provider })
     }
 
-    fn blas(&self) -> Result<Rc<dyn BlasLibrary>, DeviceError> {
-        self.blas.get_or_init(|| self.core.driver.open_blas(&self.core)).clone()
+    /// By one of the vendor's libraries.
+    fn product<'d>(
+        &'d self,
+        index: usize,
+        op: &Gemm,
+        options: &Options,
+        buffers: &[Buffer],
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        let offer = self.core.driver.blas_offers()[index];
+        if !offer.has(op, options, &self.core.arch) {
+            return Err(blas::no_offer(offer, op, &self.core.arch));
+        }
+        let opened = self.blas[index].get_or_init(|| self.core.driver.open_blas(index, &self.core)).clone()?;
+        Ok(Box::new(blas::kernel((opened, offer.name), op, options, buffers)?))
     }
 
-    /// By the vendor's library where it is there and has the type, else by a kernel of our own; or as asked for.
+    /// By the first of the vendor's libraries that is there and has it, else by a kernel of our own; or as asked for.
     fn gemm<'d>(
         &'d self,
         op: &Gemm,
@@ -109,17 +122,25 @@ impl GpuDevice {
                 "choose whole alpha and beta",
             ));
         }
-        match options.provider.as_deref() {
-            Some(name) if name == self.core.driver.blas_name() => {
-                Ok(Box::new(blas::kernel(self.blas()?, op, buffers)?))
-            }
-            None if self.core.driver.blas_has(op.dtype) => match self.blas() {
-                Ok(blas) => Ok(Box::new(blas::kernel(blas, op, buffers)?)),
-                Err(DeviceError::Unsupported(_)) => native(),
-                Err(broken) => Err(broken),
-            },
-            _ => native(),
+        let offers = self.core.driver.blas_offers();
+        if let Some(name) = options.provider.as_deref() {
+            return match offers.iter().position(|offer| offer.name == name) {
+                Some(index) => self.product(index, op, options, buffers),
+                None => native(),
+            };
         }
+        let mut missing = None;
+        for index in (0..offers.len()).filter(|&index| offers[index].has(op, options, &self.core.arch)) {
+            match self.product(index, op, options, buffers) {
+                Err(DeviceError::Unsupported(reason)) => missing = Some(reason),
+                made => return made,
+            }
+        }
+        // What no kernel of our own does either is told by the library that would have.
+        native().map_err(|own| match (own, missing) {
+            (DeviceError::Unsupported(_), Some(reason)) => DeviceError::Unsupported(reason),
+            (own, _) => own,
+        })
     }
 
     fn check_buffers(&self, operation: &Operation, buffers: &[Buffer]) -> Result<(), DeviceError> {
@@ -253,7 +274,8 @@ impl Device for GpuDevice {
     }
 
     fn occupancy(&self, operation: &Operation, options: &Options) -> Result<Occupancy, DeviceError> {
-        let provider = options.provider.clone().filter(|name| name != self.core.driver.blas_name());
+        let is_library = |name: &str| self.core.driver.blas_offers().iter().any(|offer| offer.name == name);
+        let provider = options.provider.clone().filter(|name| !is_library(name));
         let options = &Options { provider, ..options.clone() };
         let plan = plan::plan(operation, options, self.gpu())?;
         let function = self.function(&plan)?;

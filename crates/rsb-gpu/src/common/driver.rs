@@ -4,9 +4,9 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::rc::Rc;
 
-use rsb_model::{BackendId, Dtype, Reason};
+use rsb_model::{BackendId, Reason};
 
-use super::blas::BlasLibrary;
+use super::blas::{BlasLibrary, BlasOffer};
 use super::compile::Toolchain;
 use super::core::Core;
 use super::image::Image;
@@ -74,12 +74,11 @@ pub(crate) trait Driver {
     /// Its compiler, loaded.
     fn toolchain(&self) -> Result<Box<dyn Toolchain>, Reason>;
 
-    /// The name of its library of matrix products, and whether that has products of `dtype` as an operation wants them.
-    fn blas_name(&self) -> &'static str;
-    fn blas_has(&self, dtype: Dtype) -> bool;
+    /// What its libraries of matrix products can do, the preferred one first.
+    fn blas_offers(&self) -> [BlasOffer; 2];
 
-    /// Loads that library for a GPU.
-    fn open_blas(&self, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError>;
+    /// Loads the library at `index` of these for a GPU.
+    fn open_blas(&self, index: usize, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError>;
 
     /// The name of its library of collectives, and what loads it.
     fn collective_library(&self) -> (&'static str, fn() -> Result<Loaded, Unavailable>);

@@ -8,11 +8,15 @@ use cuda_sys::search::CudaPaths;
 use cuda_sys::{Cublas, Unavailable, compute, cublasHandle_t, cublasStatus_t, datatype, gemm_algo, operation, status};
 use rsb_model::{Dtype, Reason};
 
-use crate::common::{BlasLibrary, Core, Product, Side, lacking};
+use crate::common::{BlasLibrary, BlasOffer, Core, Plan, Product, Side, lacking};
 use rsb_device::device::DeviceError;
 
-/// Its name among providers.
-pub(super) const NAME: &str = "cublas";
+/// What it can do.
+pub(super) const OFFER: BlasOffer = BlasOffer {
+    name: "cublas",
+    dtypes: &[Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::I8],
+    is_light: false,
+};
 
 /// cuBLAS with a handle on one GPU.
 pub(super) struct Blas {
@@ -22,7 +26,7 @@ pub(super) struct Blas {
 }
 
 /// cuBLAS's number of a type that its products have in memory.
-const fn number(dtype: Dtype) -> Option<c_int> {
+pub(super) const fn number(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F64 => datatype::F64,
         Dtype::F32 => datatype::F32,
@@ -35,7 +39,7 @@ const fn number(dtype: Dtype) -> Option<c_int> {
 }
 
 /// The math mode that computes in `dtype`.
-const fn mode(dtype: Dtype) -> Option<c_int> {
+pub(super) fn mode(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F64 => compute::F64,
         Dtype::F32 => compute::F32,
@@ -43,11 +47,6 @@ const fn mode(dtype: Dtype) -> Option<c_int> {
         Dtype::I32 => compute::I32,
         _ => return None,
     })
-}
-
-/// Whether cuBLAS has products of `dtype` as an operation wants them.
-pub(super) const fn has(dtype: Dtype) -> bool {
-    matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::Tf32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8)
 }
 
 impl Blas {
@@ -116,11 +115,7 @@ impl Drop for Blas {
 }
 
 impl BlasLibrary for Blas {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    unsafe fn multiply(&self, product: &Product) -> Result<(), DeviceError> {
+    unsafe fn multiply(&self, product: &Product, _plan: Option<&Plan>) -> Result<(), DeviceError> {
         let multiply = self.function(self.api.cublasGemmStridedBatchedEx, "cublasGemmStridedBatchedEx")?;
         let (types, shape) = (product.types, product.shape);
         let known = |number: Option<c_int>, dtype: Dtype| {
@@ -183,6 +178,6 @@ mod tests {
         assert_eq!(numbers, [1, 0, 2, 14, 3, 10].map(Some));
         let modes = [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::I32].map(mode);
         assert_eq!(modes, [70, 68, 77, 72].map(Some));
-        assert!(number(Dtype::Fp8).is_none() && has(Dtype::Tf32) && !has(Dtype::Fp8));
+        assert!(number(Dtype::Fp8).is_none() && !OFFER.dtypes.contains(&Dtype::Fp8));
     }
 }

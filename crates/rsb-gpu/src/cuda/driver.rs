@@ -5,13 +5,13 @@ use std::ffi::{CStr, c_int, c_void};
 use std::rc::Rc;
 
 use cuda_sys::{CUdeviceptr, EVENT_DEFAULT, STREAM_NON_BLOCKING, error, func_attribute, stream_capture};
-use rsb_model::{BackendId, Dtype, Reason};
+use rsb_model::{BackendId, Reason};
 
 use super::blas::{self, Blas};
 use super::compile::CudaCompiler;
-use super::info;
 use super::runtime::Runtime;
-use crate::common::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
+use super::{blas_lt, info};
+use crate::common::{BlasLibrary, BlasOffer, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
 use crate::common::{call, done, made, number};
 use nccl_sys::{Loaded, Unavailable};
 use rsb_device::device::DeviceError;
@@ -57,16 +57,16 @@ impl Driver for Runtime {
         Ok(Box::new(CudaCompiler::load_for(self.version().map(|(major, _)| major))?))
     }
 
-    fn blas_name(&self) -> &'static str {
-        blas::NAME
+    fn blas_offers(&self) -> [BlasOffer; 2] {
+        [blas::OFFER, blas_lt::OFFER]
     }
 
-    fn blas_has(&self, dtype: Dtype) -> bool {
-        blas::has(dtype)
-    }
-
-    fn open_blas(&self, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError> {
-        Ok(Blas::open(core, self.version().map(|(major, _)| major))?)
+    fn open_blas(&self, index: usize, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError> {
+        let major = self.version().map(|(major, _)| major);
+        if index == 1 {
+            return Ok(blas_lt::open(core, major)?);
+        }
+        Ok(Blas::open(core, major)?)
     }
 
     fn collective_library(&self) -> (&'static str, fn() -> Result<Loaded, Unavailable>) {

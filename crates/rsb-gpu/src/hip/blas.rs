@@ -1,46 +1,48 @@
 //! Matrix products by rocBLAS. A handle is made in a worker only, and after a look at the library's kernels: rocBLAS
 //! ends the process when it has none for the GPU.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_int};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use rocblas_sys::{
-    GEMM_ALGO_STANDARD, RocBlas, check_kernels, datatype, kernel_dirs, operation, rocblas_handle, rocblas_status,
-    status,
+    GEMM_ALGO_STANDARD, RocBlas, check_kernels, datatype, kernel_dirs, math_mode, operation, rocblas_handle,
+    rocblas_status, status,
 };
 use rsb_model::{Dtype, Reason};
 
-use crate::common::{BlasLibrary, Core, Product, Side, lacking, unavailable};
+use crate::common::{BlasLibrary, BlasOffer, Core, Plan, Product, Side, lacking, unavailable};
 use rsb_device::device::DeviceError;
 
 /// rocBLAS with a handle on one GPU.
 pub(super) struct Blas {
     api: RocBlas,
     handle: rocblas_handle,
+    /// What products of f32 are multiplied in.
+    mode: Cell<c_int>,
     core: Rc<Core>,
 }
 
-/// Its name among providers.
-pub(super) const NAME: &str = "rocblas";
+/// What it can do.
+pub(super) const OFFER: BlasOffer = BlasOffer {
+    name: "rocblas",
+    dtypes: &[Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::I8],
+    is_light: false,
+};
 
-/// rocBLAS's number of a type that its products have; tf32 is none that it is asked for.
+/// rocBLAS's number of a type that its products have; tf32, which is called xf32 there, is f32 in another math mode.
 const fn number(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F64 => datatype::F64_R,
-        Dtype::F32 => datatype::F32_R,
+        Dtype::F32 | Dtype::Tf32 => datatype::F32_R,
         Dtype::F16 => datatype::F16_R,
         Dtype::Bf16 => datatype::BF16_R,
         Dtype::I8 => datatype::I8_R,
         Dtype::I32 => datatype::I32_R,
         _ => return None,
     })
-}
-
-/// Whether rocBLAS has products of `dtype` as an operation wants them.
-pub(super) const fn has(dtype: Dtype) -> bool {
-    matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8)
 }
 
 /// Where the library's kernels are.
@@ -69,7 +71,8 @@ impl Blas {
              that has, or choose provider=native",
             core.arch
         );
-        let mut blas = Self { api, handle: std::ptr::null_mut(), core: Rc::clone(core) };
+        let mode = Cell::new(math_mode::DEFAULT);
+        let mut blas = Self { api, handle: std::ptr::null_mut(), mode, core: Rc::clone(core) };
         let mut handle = std::ptr::null_mut();
         let create = blas.function(blas.api.rocblas_create_handle, "rocblas_create_handle")?;
         // SAFETY: the pointer is to a live variable of this type.
@@ -83,6 +86,19 @@ impl Blas {
 
     fn function<F>(&self, function: Option<F>, name: &str) -> Result<F, DeviceError> {
         function.ok_or_else(|| lacking(hip_runtime_sys::Unavailable::symbol(name, self.api.loaded().path())))
+    }
+
+    /// Lets products of f32 be multiplied in xf32, or not: the mode is the handle's. A library without modes has f32 alone.
+    fn set_math_mode(&self, compute: Dtype) -> Result<(), DeviceError> {
+        let mode = if compute == Dtype::Tf32 { math_mode::XF32 } else { math_mode::DEFAULT };
+        if self.mode.get() == mode {
+            return Ok(());
+        }
+        let set = self.function(self.api.rocblas_set_math_mode, "rocblas_set_math_mode")?;
+        // SAFETY: the handle is live.
+        self.check("rocblas_set_math_mode", unsafe { set(self.handle, mode) })?;
+        self.mode.set(mode);
+        Ok(())
     }
 
     fn check(&self, call: &str, code: rocblas_status) -> Result<(), DeviceError> {
@@ -120,11 +136,8 @@ impl Drop for Blas {
 }
 
 impl BlasLibrary for Blas {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    unsafe fn multiply(&self, product: &Product) -> Result<(), DeviceError> {
+    unsafe fn multiply(&self, product: &Product, _plan: Option<&Plan>) -> Result<(), DeviceError> {
+        self.set_math_mode(product.types.compute)?;
         let multiply = self.function(self.api.rocblas_gemm_strided_batched_ex, "rocblas_gemm_strided_batched_ex")?;
         let (types, shape) = (product.types, product.shape);
         let known = |dtype: Dtype| {
@@ -191,6 +204,6 @@ mod tests {
     fn the_numbers_of_types_are_rocblas_s() {
         let numbers = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32].map(number);
         assert_eq!(numbers, [152, 151, 150, 168, 160, 162].map(Some));
-        assert!(number(Dtype::Tf32).is_none() && has(Dtype::F64) && !has(Dtype::Tf32));
+        assert!(number(Dtype::Fp8).is_none() && !OFFER.dtypes.contains(&Dtype::Fp8));
     }
 }

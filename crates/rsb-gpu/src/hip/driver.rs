@@ -5,13 +5,14 @@ use std::rc::Rc;
 
 use hip_runtime_sys::stream_capture;
 use hip_runtime_sys::{EVENT_DEFAULT, HOST_MALLOC_DEFAULT, STREAM_NON_BLOCKING, error, func_attribute, memcpy};
-use rsb_model::{BackendId, Dtype, Reason};
+use rsb_model::{BackendId, Reason};
 
 use super::blas::{self, Blas, Kernels};
+use super::blas_lt;
 use super::compile::HipCompiler;
 use super::info;
 use super::runtime::Runtime;
-use crate::common::{BlasLibrary, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
+use crate::common::{BlasLibrary, BlasOffer, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
 use crate::common::{call, done, made, number};
 use nccl_sys::{Loaded, Unavailable};
 use rsb_device::device::DeviceError;
@@ -57,15 +58,14 @@ impl Driver for Runtime {
         Ok(Box::new(HipCompiler::load()?))
     }
 
-    fn blas_name(&self) -> &'static str {
-        blas::NAME
+    fn blas_offers(&self) -> [BlasOffer; 2] {
+        [blas::OFFER, blas_lt::OFFER]
     }
 
-    fn blas_has(&self, dtype: Dtype) -> bool {
-        blas::has(dtype)
-    }
-
-    fn open_blas(&self, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError> {
+    fn open_blas(&self, index: usize, core: &Rc<Core>) -> Result<Rc<dyn BlasLibrary>, DeviceError> {
+        if index == 1 {
+            return Ok(blas_lt::open(core)?);
+        }
         let kernels = if self.is_fake_gpu() { Kernels::Inside } else { Kernels::InFiles };
         Ok(Blas::open(core, kernels)?)
     }

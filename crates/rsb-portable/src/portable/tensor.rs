@@ -106,6 +106,7 @@ impl Planner<'_> {
 
     /// The tiled kernel, or on a CPU that of strips, unless the naive one is asked for or C is small.
     pub(super) fn gemm(&self, op: &Gemm) -> Result<Plan, DeviceError> {
+        op.check_plain(self.options, "the kernels of this backend")?;
         if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
             return Err(unsupported(
                 "gemm of i8",

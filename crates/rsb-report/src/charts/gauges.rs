@@ -15,8 +15,8 @@ const MOST: usize = 24;
 const THICKNESS: f64 = 0.6;
 /// Figures in percent that have a highest value, the most telling first.
 const SHARES: [&str; 6] = [
-    "utilization_percent",
     "roofline_percent",
+    "utilization_percent",
     "occupancy_percent",
     "link_percent",
     "cache_hit_percent",

@@ -1,10 +1,12 @@
 //! Matrix products: squares, the shapes of transformers, batches, transposes.
 
-use rsb_device::operation::{Gemm as GemmOperation, Init, OutputWidth};
+use rsb_device::operation::{Epilogue, Gemm as GemmOperation, Init, OutputWidth};
 use rsb_device::{Device, DeviceInfo, Operation};
-use rsb_model::{BackendId, Fields, Params, Reason};
+use rsb_model::shape::format_shape;
+use rsb_model::unit::gigabytes_per_second;
+use rsb_model::{BackendId, DeviceType, Fields, Params, Reason};
 
-use super::{axis, dtype, grid, is_cpu, number, shape, thread_counts};
+use super::{axis, dtype, grid, is_cpu, last_level_cache, number, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::Compute;
@@ -33,7 +35,37 @@ const AXES: &[AxisInfo] = &[
         "provider",
         "the library that does it; auto: the device's own choice",
         "auto",
-        AxisKind::Choice(&["auto", "gemm", "openblas", "mkl", "onednn", "rocblas", "cublas", "native", "native-naive"]),
+        AxisKind::Choice(&[
+            "auto",
+            "gemm",
+            "openblas",
+            "mkl",
+            "onednn",
+            "rocblas",
+            "hipblaslt",
+            "cublas",
+            "cublaslt",
+            "native",
+            "native-naive",
+        ]),
+    ),
+    AxisInfo::named(
+        "epilogue",
+        "what the library does with each element before it stores it (hipBLASLt, cuBLASLt)",
+        "none",
+        AxisKind::Choice(&["none", "bias", "gelu"]),
+    ),
+    AxisInfo::named(
+        "output",
+        "wide: bf16 is stored as f32, i8 as i32, fp8 as bf16; as-inputs: in the type of the inputs",
+        "wide",
+        AxisKind::Choice(&["wide", "as-inputs"]),
+    ),
+    AxisInfo::named(
+        "algorithms",
+        "how many of the library's algorithms are timed before, for the fastest to be taken (hipBLASLt, cuBLASLt)",
+        "1",
+        AxisKind::Count,
     ),
     AxisInfo::named(
         "init",
@@ -43,9 +75,10 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::named(
         "rotate",
-        "sets of matrices that take turns, so that no cache brings one to the next iteration",
+        "sets of matrices that take turns, so that no cache brings one to the next iteration; 0: as many as the last \
+         cache cannot hold",
         "1",
-        AxisKind::Count,
+        AxisKind::CountOrZero,
     ),
     CACHE,
     THREADS,
@@ -54,14 +87,31 @@ const AXES: &[AxisInfo] = &[
 /// More sets of matrices empty any cache no better.
 const MOST_SETS: u32 = 64;
 
-/// What does products on a vendor's GPUs through its own runtime: the library, and kernels of our own.
-fn gpu_providers(device: &DeviceInfo) -> Option<[&'static str; 3]> {
-    let library = match device.device.backend {
-        BackendId::Rocm => "rocblas",
-        BackendId::Cuda => "cublas",
+/// What does products on a vendor's GPUs through its own runtime: the libraries, and kernels of our own.
+fn gpu_providers(device: &DeviceInfo) -> Option<[&'static str; 4]> {
+    let [library, light] = match device.device.backend {
+        BackendId::Rocm => ["rocblas", "hipblaslt"],
+        BackendId::Cuda => ["cublas", "cublaslt"],
         _ => return None,
     };
-    Some([library, "native", "native-naive"])
+    Some([library, light, "native", "native-naive"])
+}
+
+/// What GPUs are bought for: every type of their matrix units, what follows a product in a model, and the library's choice
+/// of an algorithm against the best of some. Products of fp8 have B stored as n×k, as layers of models keep their weights:
+/// on most GPUs there are no others.
+fn matrix_units(device: &DeviceInfo, [_, light, ..]: [&str; 4]) -> Vec<Grid> {
+    let size = if device.device_type == DeviceType::Gpu { "4096x4096x4096" } else { "256x256x256" };
+    let large = || axis("shape", &[size]);
+    let by_light = || axis("provider", &[light]);
+    vec![
+        grid([axis("dtype", &["f16", "tf32"]), large()]),
+        grid([axis("dtype", &["bf16"]), large(), axis("output", &["as-inputs"])]),
+        grid([axis("dtype", &["fp8"]), large(), axis("transpose", &["nt"])]),
+        grid([axis("dtype", &["i8"]), large(), axis("transpose", &["nt"]), by_light()]),
+        grid([axis("dtype", &["f16"]), large(), by_light(), axis("algorithms", &["1", "8"])]),
+        grid([axis("dtype", &["bf16"]), large(), axis("output", &["as-inputs"]), axis("epilogue", &["bias", "gelu"])]),
+    ]
 }
 
 impl Benchmark for GemmBenchmark {
@@ -109,14 +159,14 @@ impl Benchmark for GemmBenchmark {
         }
         if let Some(providers) = gpu_providers(device) {
             let large = || axis("shape", &["1024x1024x1024"]);
-            let narrow: &[&str] = if providers.contains(&"cublas") { &["tf32", "i8"] } else { &["i8"] };
             grids.push(grid([axis("dtype", &["f32", "f16"]), large(), axis("provider", &providers)]));
-            grids.push(grid([axis("dtype", narrow), large()]));
+            grids.push(grid([axis("dtype", &["tf32", "i8"]), large()]));
+            grids.extend(matrix_units(device, providers));
         }
         if !is_cpu(device) {
             let large = || axis("shape", &["1024x1024x1024"]);
             grids.push(grid([axis("dtype", &["f16"]), large(), axis("init", &["trigonometric", "constant"])]));
-            grids.push(grid([axis("dtype", &["f16"]), large(), axis("rotate", &["8"])]));
+            grids.push(grid([axis("dtype", &["f16"]), large(), axis("rotate", &["0"])]));
         }
         if breadth == Breadth::Full {
             grids.extend(full(device));
@@ -137,23 +187,23 @@ impl Benchmark for GemmBenchmark {
             transpose_b: transpose.ends_with('t'),
             alpha: number(params, "alpha")?,
             beta: number(params, "beta")?,
-            stored: OutputWidth::Wide,
-            init: match params.text("init") {
-                // Cases of older records lack it.
-                None => Init::Random,
-                Some(_) => number(params, "init")?,
-            },
+            stored: newer(params, "output", OutputWidth::Wide)?,
+            epilogue: newer(params, "epilogue", Epilogue::None)?,
+            init: newer(params, "init", Init::Random)?,
         }))
     }
 
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
-        Ok(self.operation(params)?.footprint_bytes().saturating_mul(u64::from(sets(params)?)))
+        Ok(self.operation(params)?.footprint_bytes().saturating_mul(u64::from(sets(params)?.max(1))))
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let transpose = params.text("transpose").unwrap_or("nn").to_owned();
-        let sets = sets(params).map_err(Failure::Skipped)?;
+        let sets = match sets(params).map_err(Failure::Skipped)? {
+            0 => beyond_cache(operation.footprint_bytes(), last_level_cache(device.info())),
+            some => some,
+        };
         let timed = Timed::from_params(device, operation, params)?.rotating(sets)?;
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
             let Operation::Gemm(op) = timed.operation.clone() else { return Ok(Fields::new()) };
@@ -165,15 +215,41 @@ impl Benchmark for GemmBenchmark {
             fields.set("transpose", transpose.clone());
             fields.set("alpha", op.alpha);
             fields.set("beta", op.beta);
+            fields.set("epilogue", op.epilogue.as_str());
+            fields.set("output_dtype", op.output_dtype().as_str());
             fields.set("rotating_buffers", sets);
-            fields.extend(Compute::measure(timed, time_ns)?.fields());
+            fields.set("strides_a", format_shape(&strides(op.m, op.k, op.transpose_a)));
+            fields.set("strides_b", format_shape(&strides(op.k, op.n, op.transpose_b)));
+            fields.set("strides_c", format_shape(&strides(op.m, op.n, false)));
+            fields.set("memory_bandwidth_gb_s", gigabytes_per_second(timed.operation.bytes_moved(), time_ns));
+            let compute = Compute::measure(timed, time_ns)?;
+            if let Some(share) = compute.utilization_percent() {
+                fields.set("utilization_percent", share);
+            }
+            fields.extend(compute.fields());
             Ok(fields)
         }))
     }
 }
 
+/// Elements from one matrix, row and column to the next. The other way round where it is stored transposed.
+fn strides(rows: u64, columns: u64, transposed: bool) -> [u64; 3] {
+    let [row, column] = if transposed { [1, rows] } else { [columns, 1] };
+    [rows.saturating_mul(columns), row, column]
+}
+
+/// An axis that cases of older records lack.
+fn newer<T: std::str::FromStr>(params: &Params, name: &str, default: T) -> Result<T, Reason> {
+    if params.text(name).is_some() { number(params, name) } else { Ok(default) }
+}
+
+/// Sets of so many bytes that a cache of so many does not hold: one more than would fill it.
+fn beyond_cache(bytes: u64, cache: u64) -> u32 {
+    u32::try_from(cache / bytes.max(1) + 2).unwrap_or(MOST_SETS).min(MOST_SETS)
+}
+
 fn sets(params: &Params) -> Result<u32, Reason> {
-    let sets = if params.text("rotate").is_some() { number(params, "rotate")? } else { 1 };
+    let sets = newer(params, "rotate", 1)?;
     if sets > MOST_SETS {
         let why = format!("{MOST_SETS} are more than any cache holds");
         return Err(Reason::new(format!("{sets} sets of matrices"), why, "choose fewer"));
@@ -239,11 +315,23 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         grids.push(grid([types(), transformer(), providers()]));
         grids.push(grid([axis("dtype", &["i8"]), squares()]));
         grids.push(grid([axis("dtype", &["i8"]), squares(), providers()]));
-        if names.contains(&"cublas") {
-            grids.push(grid([axis("dtype", &["tf32"]), squares()]));
-        }
+        grids.push(grid([axis("dtype", &["tf32"]), squares(), axis("provider", &names[..2])]));
+        grids.push(grid([axis("dtype", &["fp8"]), squares(), axis("transpose", &["nt"])]));
+        grids.push(grid([
+            axis("dtype", &["bf16"]),
+            squares(),
+            axis("output", &["as-inputs"]),
+            axis("provider", &names[..2]),
+        ]));
+        let rest = [
+            axis("epilogue", &["none", "bias", "gelu"]),
+            axis("algorithms", &["1", "8"]),
+            axis("provider", &names[1..2]),
+        ];
+        let [epilogues, algorithms, light] = rest;
+        grids.push(grid([axis("dtype", &["f16"]), squares(), epilogues, algorithms, light]));
         let kinds = || axis("init", &["random", "trigonometric", "constant"]);
-        grids.push(grid([types(), axis("shape", &["4096x4096x4096"]), kinds(), axis("rotate", &["1", "4"])]));
+        grids.push(grid([types(), axis("shape", &["4096x4096x4096"]), kinds(), axis("rotate", &["1", "0"])]));
     }
     grids
 }

@@ -25,6 +25,7 @@ const AXES: &[AxisInfo] = &[
     ),
     DTYPE,
     AxisInfo::value("n", "sides of the matrices, eight times the channels, rows and columns", AxisKind::Count),
+    AxisInfo::named("over", "type of an element of the work that the speed-up is over", "f32", AxisKind::Dtype),
     THREADS,
 ];
 
@@ -40,7 +41,7 @@ impl Benchmark for Precision {
     }
 
     fn about(&self) -> &'static str {
-        "The same work in every data type: speed-up over f32 and accuracy side by side"
+        "The same work in every data type: speed-up over f32 or another and accuracy side by side"
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
@@ -61,6 +62,12 @@ impl Benchmark for Precision {
         if breadth >= Breadth::Standard {
             grids.push(of(&["matmul", "convolution", "layer-norm"], types, size));
         }
+        if breadth >= Breadth::Standard && !is_cpu(device) {
+            // What a step down in the types that models run in brings, and costs.
+            let product = || [axis("operation", &["matmul"]), axis("n", &[size])];
+            let [operation, n] = product();
+            grids.push(grid([operation, axis("dtype", &["fp8", "i8"]), n, axis("over", &["f16", "bf16"])]));
+        }
         if breadth == Breadth::Full {
             grids.push(of(&["matmul", "convolution", "layer-norm"], types, "1024"));
         }
@@ -80,34 +87,44 @@ impl Benchmark for Precision {
         if size < 8 {
             return Err(Reason::new(format!("size {size}"), "a convolution has an eighth of it", "choose 8 or more"));
         }
-        Ok(operation(name, dtype, size))
+        Ok(operation(name, dtype, size, over(params)?))
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size: u64 = number(params, "n").map_err(Failure::Skipped)?;
         let name = params.text("operation").unwrap_or_default().to_owned();
-        check_type(&name, dtype(params).map_err(Failure::Skipped)?, device.info()).map_err(Failure::Skipped)?;
+        let types = [dtype(params), over(params)];
+        for dtype in types {
+            check_type(&name, dtype.map_err(Failure::Skipped)?, device.info()).map_err(Failure::Skipped)?;
+        }
+        let over = over(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, &name, size)))
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, (&name, size, over))))
     }
+}
+
+/// The type that the speed-up is over. Cases of older records lack it.
+fn over(params: &Params) -> Result<Dtype, Reason> {
+    if params.text("over").is_some() { number(params, "over") } else { Ok(Dtype::F32) }
 }
 
 /// Types that no kernel or library here makes whole operations in: why not depends on what the GPU has.
 fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason> {
-    // cuBLAS alone makes products of tf32.
-    let is_made = dtype != Dtype::Tf32 || (name == "matmul" && info.device.backend == BackendId::Cuda);
-    if convert::is_known(dtype) && dtype != Dtype::I32 && is_made {
-        return Ok(());
-    }
     let engines = [Engine::Matrix, Engine::Vector];
     let has = |known: &Architecture| engines.iter().any(|&engine| known.per_clock_per_cu(dtype, engine).is_some());
     let own = info.arch.as_deref().and_then(|arch| Architecture::find(arch).ok());
+    // The vendors' libraries alone make products of tf32 and fp8, where the GPU has instructions for them.
+    let by_library = name == "matmul" && matches!(info.device.backend, BackendId::Rocm | BackendId::Cuda);
+    let is_made = !matches!(dtype, Dtype::Tf32 | Dtype::Fp8) || (by_library && own.is_none_or(has));
+    if convert::is_known(dtype) && dtype != Dtype::I32 && is_made {
+        return Ok(());
+    }
     let (why, cure) = match own {
         Some(known) if has(known) => (
             format!(
-                "{} has instructions for it, but rocBLAS makes no products of it and the kernels of this program none \
-                 that could be verified",
+                "{} has instructions for it, but no library called here and no kernel of this program makes that \
+                 operation of it here",
                 known.target
             ),
             format!(
@@ -130,7 +147,9 @@ fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason>
     Err(Reason::new(format!("data type {dtype} in {name}"), why, cure))
 }
 
-fn operation(name: &str, dtype: Dtype, size: u64) -> Operation {
+/// The work in `dtype`, to be compared with that in `other`. Where either is fp8, B is stored as n×k in both: most GPUs have
+/// no other products of fp8.
+fn operation(name: &str, dtype: Dtype, size: u64, other: Dtype) -> Operation {
     match name {
         "convolution" => Operation::Convolution(Convolution {
             dtype,
@@ -149,11 +168,15 @@ fn operation(name: &str, dtype: Dtype, size: u64) -> Operation {
         "layer-norm" => {
             Operation::Normalize(Normalize { op: NormalizeOp::LayerNorm, dtype, rows: size, columns: size })
         }
-        _ => Operation::Gemm(Gemm::new(dtype, size, size, size)),
+        _ => {
+            let transpose_b = [dtype, other].contains(&Dtype::Fp8);
+            Operation::Gemm(Gemm { transpose_b, ..Gemm::new(dtype, size, size, size) })
+        }
     }
 }
 
-fn fields(timed: &mut Timed<'_>, time_ns: f64, name: &str, size: u64) -> Result<Fields, Failure> {
+fn fields(timed: &mut Timed<'_>, time_ns: f64, work: (&str, u64, Dtype)) -> Result<Fields, Failure> {
+    let (name, size, over) = work;
     let dtype = timed.operation.dtype().unwrap_or(Dtype::F32);
     let mut fields = timed.common_fields().with("operation", name);
     let input = match name {
@@ -170,24 +193,29 @@ fn fields(timed: &mut Timed<'_>, time_ns: f64, name: &str, size: u64) -> Result<
         fields.extend(Compute::measure(timed, time_ns)?.fields());
     }
     fields.set("input_error", input_error(dtype));
-    fields.set("speedup", in_f32_ns(timed, time_ns, name, size)? / time_ns);
+    let (reference_ns, reference_error) = reference(timed, time_ns, work)?;
+    fields.set("speedup", reference_ns / time_ns);
+    fields.set("speedup_over", over.as_str());
+    fields.set("reference_accuracy_error", reference_error);
     Ok(fields)
 }
 
-/// Time of the same work in f32: the best of several samples as long as those of the case.
-fn in_f32_ns(timed: &Timed<'_>, time_ns: f64, name: &str, size: u64) -> Result<f64, Failure> {
+/// Time and error of the same work in the type that the speed-up is over: the best of several samples as long as those of
+/// the case.
+fn reference(timed: &Timed<'_>, time_ns: f64, (name, size, over): (&str, u64, Dtype)) -> Result<(f64, f64), Failure> {
     const SAMPLES: u32 = 7;
     const SAMPLE_NS: f64 = 2e7;
-    if timed.operation.dtype() == Some(Dtype::F32) {
-        return Ok(time_ns);
+    let dtype = timed.operation.dtype().unwrap_or(Dtype::F32);
+    if dtype == over {
+        return Ok((time_ns, timed.accuracy_error));
     }
-    let mut beside = Timed::prepare(timed.device, operation(name, Dtype::F32, size), timed.options.clone())?;
+    let mut beside = Timed::prepare(timed.device, operation(name, over, size, dtype), timed.options.clone())?;
     let iters = (SAMPLE_NS / time_ns).clamp(1.0, 1000.0) as u64;
     let mut best = f64::INFINITY;
     for _ in 0..SAMPLES {
         best = best.min(beside.sample(iters)? / iters as f64);
     }
-    Ok(best)
+    Ok((best, beside.accuracy_error))
 }
 
 /// What the type loses of the inputs before anything is computed: max|rounded − exact| / max|exact|.
@@ -209,6 +237,20 @@ fn input_error(dtype: Dtype) -> f64 {
 mod tests {
     use super::*;
     use rsb_device::scripted::{Clock, Script, ScriptedDevice};
+
+    #[test]
+    fn a_speed_up_may_be_over_any_type() {
+        let clock = Clock::Function(Box::new(|_, operation: &Operation| match operation.dtype() {
+            Some(Dtype::Bf16) => 300_000.0,
+            _ => 900_000.0,
+        }));
+        let device = ScriptedDevice::new(Script::with_clock(clock));
+        let mut prepared = Precision.prepare(&params("matmul", "bf16").with("over", "f16"), &device).unwrap();
+        let time = prepared.sample(4).unwrap() / 4.0;
+        let fields = prepared.fields(time).unwrap();
+        assert_eq!((fields.number("speedup"), fields.text("speedup_over")), (Some(3.0), Some("f16")));
+        assert!(fields.number("reference_accuracy_error").is_some_and(|error| error < 0.1));
+    }
 
     fn params(operation: &str, dtype: &str) -> Params {
         Params::new().with("operation", operation).with("dtype", dtype).with("n", "16").with("threads", "1")
@@ -248,7 +290,7 @@ mod tests {
             (None, "matmul", "fp8", "verified"),
             (Some("gfx942"), "matmul", "fp8", "gfx942 has instructions for it"),
             (Some("gfx90a"), "matmul", "fp8", "gfx90a has no instructions for it; those that have are gfx942"),
-            (Some("gfx942:sramecc+:xnack-"), "matmul", "tf32", "rocBLAS makes no products"),
+            (Some("gfx942:sramecc+:xnack-"), "matmul", "tf32", "no library called here"),
             (Some("gfx1030"), "layer-norm", "i4", "gfx1030 has instructions"),
             (Some("gfx1030"), "layer-norm", "fp8", "gfx1030 has no instructions"),
             (None, "convolution", "i8", "32 bits"),

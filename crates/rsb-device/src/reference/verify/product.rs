@@ -5,8 +5,8 @@ use rsb_model::random::Generator;
 use super::{Check, ErrorMeter, tolerance};
 use crate::convert::rounded_values;
 use crate::device::DeviceError;
-use crate::operation::{Convolution, Gemm};
-use crate::reference::maths::{ConvolutionPoint, convolution_element, gemm_element};
+use crate::operation::{Convolution, Epilogue, Gemm};
+use crate::reference::maths::{ConvolutionPoint, convolution_element, gemm_element, with_epilogue};
 
 /// Terms that are worth computing in f64 for a sample: some milliseconds.
 const TERMS: u64 = 1 << 20;
@@ -40,7 +40,8 @@ pub(super) fn check_convolution(
 }
 
 pub(super) fn check_gemm(check: &Check<'_>, op: &Gemm, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-    let (a, b, c) = (check.input(0), check.input(1), check.input(2));
+    // Without an epilogue, what stands for its bias is C and not looked at.
+    let (a, b, bias, c) = (check.input(0), check.input(1), check.input(2), check.input(op.c_index()));
     let per_matrix = op.m * op.n;
     let mut wanted = positions(op.batch * per_matrix, op.k);
     // The corners of the first and of the last matrix: edges of tiles go wrong first.
@@ -49,11 +50,12 @@ pub(super) fn check_gemm(check: &Check<'_>, op: &Gemm, error: &mut ErrorMeter) -
     }
     wanted.sort_unstable();
     wanted.dedup();
-    compare_at(check, 2, &wanted, error, |index| gemm_element(op, &a, &b, &c, index))?;
-    for batch in 0..op.batch {
-        freivalds(check, op, batch, error.scale)?;
-    }
-    Ok(())
+    compare_at(check, op.c_index(), &wanted, error, |index| {
+        with_epilogue(op.epilogue, gemm_element(op, &a, &b, &c, index), bias(index % op.n))
+    })?;
+    // GELU is not linear: of its products the sample alone is compared.
+    let linear = if op.epilogue == Epilogue::Gelu { 0 } else { op.batch };
+    (0..linear).try_for_each(|batch| freivalds(check, op, batch, error.scale))
 }
 
 /// Compares the elements at `wanted`, which is in order, and looks at every other one for NaN and infinity.
@@ -86,7 +88,7 @@ fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(),
     // The errors of a row's n elements add up with random signs; see `tolerance` for the rest.
     let limit = tolerance(check.operation) * scale * (op.n as f64).sqrt();
     for (index, expected) in (0..op.m).zip(expected) {
-        check.read_numbers(2, (batch * op.m + index) * op.n, op.n as usize, &mut row)?;
+        check.read_numbers(op.c_index(), (batch * op.m + index) * op.n, op.n as usize, &mut row)?;
         let found: f64 = row.iter().zip(&signs).map(|(value, sign)| value * sign).sum();
         let difference = (found - expected).abs();
         if difference.is_nan() || difference > limit {
@@ -97,7 +99,7 @@ fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(),
     Ok(())
 }
 
-/// alpha·A·(B·r) + beta·C₀·r.
+/// alpha·A·(B·r) + beta·C₀·r, and bias·r for each row where there is one.
 fn projected(check: &Check<'_>, op: &Gemm, batch: u64, signs: &[f64]) -> Vec<f64> {
     let b_signs = multiply(check, &Operand::of_b(op, batch), signs);
     let mut expected = multiply(check, &Operand::of_a(op, batch), &b_signs);
@@ -107,6 +109,13 @@ fn projected(check: &Check<'_>, op: &Gemm, batch: u64, signs: &[f64]) -> Vec<f64
     if op.reads_c() {
         let old = multiply(check, &Operand::of_c(op, batch), signs);
         expected.iter_mut().zip(old).for_each(|(value, old)| *value += op.beta * old);
+    }
+    if op.epilogue == Epilogue::Bias {
+        let bias = check.input(2);
+        let each: f64 = (0..).zip(signs).map(|(column, sign)| bias(column) * sign).sum();
+        for value in &mut expected {
+            *value += each;
+        }
     }
     expected
 }
@@ -132,7 +141,7 @@ impl Operand {
     }
 
     fn of_c(op: &Gemm, batch: u64) -> Self {
-        Self { buffer: 2, first: batch * op.m * op.n, rows: op.m, columns: op.n, transposed: false }
+        Self { buffer: op.c_index(), first: batch * op.m * op.n, rows: op.m, columns: op.n, transposed: false }
     }
 }
 

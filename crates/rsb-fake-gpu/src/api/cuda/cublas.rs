@@ -11,7 +11,7 @@ use crate::ops::gemm::{Call, Given, Refusal, Scalar};
 use crate::orders::Place;
 use crate::state::{State, with};
 
-fn answer(call: impl FnOnce(&mut State) -> Result<(), Refusal>) -> cublasStatus_t {
+pub(super) fn answer(call: impl FnOnce(&mut State) -> Result<(), Refusal>) -> cublasStatus_t {
     match with(Vendor::Nvidia, call) {
         Ok(()) => status::SUCCESS,
         Err(Refusal::Handle) => status::NOT_INITIALIZED,
@@ -67,7 +67,7 @@ pub(crate) extern "C" fn cublasGetStatusString(code: cublasStatus_t) -> *const c
     text.as_ptr()
 }
 
-fn scalar(code: c_int) -> Result<Scalar, Refusal> {
+pub(super) fn scalar(code: c_int) -> Result<Scalar, Refusal> {
     Ok(match code {
         datatype::F64 => Scalar::F64,
         datatype::F32 => Scalar::F32,
@@ -80,7 +80,7 @@ fn scalar(code: c_int) -> Result<Scalar, Refusal> {
 }
 
 /// The type of sums and factors, and whose rate the product has, where cuBLAS does it of such elements.
-fn sums(code: c_int, of: Scalar) -> Result<(Scalar, Dtype), Refusal> {
+pub(super) fn sums(code: c_int, of: Scalar) -> Result<(Scalar, Dtype), Refusal> {
     match (code, of) {
         (compute::F64, Scalar::F64) => Ok((Scalar::F64, of.dtype())),
         (compute::F32, Scalar::F32 | Scalar::F16 | Scalar::Bf16) => Ok((Scalar::F32, of.dtype())),
@@ -132,16 +132,8 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
         let b = given(handle(b), b_type, b_leading, b_stride, operation_b)?;
         let c = given(handle(c), c_type, c_leading, c_stride, operation::NONE)?;
         let (sums, dtype) = sums(compute, a.scalar)?;
-        let call = Call {
-            name: "cublas_gemm",
-            handle: handle(of),
-            sizes: [m, n, k],
-            factors: [alpha, beta],
-            matrices: [a, b, c],
-            batch,
-            sums,
-            dtype,
-        };
+        let plain = Call::plain("cublas_gemm", handle(of), sums, [a, b, c]);
+        let call = Call { sizes: [m, n, k], factors: [alpha, beta], batch, dtype, ..plain };
         // SAFETY: the caller gives factors in the type that sums are made in.
         unsafe { state.multiply(&call) }
     })

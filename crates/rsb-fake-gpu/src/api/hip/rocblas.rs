@@ -8,7 +8,7 @@ pub(crate) use gemm::{rocblas_gemm_ex, rocblas_gemm_strided_batched_ex};
 use std::ffi::{c_char, c_int};
 
 use hip_runtime_sys::hipStream_t;
-use rocblas_sys::{pointer_mode, rocblas_handle, rocblas_status, status};
+use rocblas_sys::{math_mode, pointer_mode, rocblas_handle, rocblas_status, status};
 
 use super::{handle, put, put_handle, put_text};
 use crate::gpu::Vendor;
@@ -55,6 +55,14 @@ pub(crate) extern "C" fn rocblas_set_stream(of: rocblas_handle, stream: hipStrea
 pub(crate) extern "C" fn rocblas_set_pointer_mode(of: rocblas_handle, mode: c_int) -> rocblas_status {
     answer(|state| {
         state.blas(handle(of))?.scalars_on_gpu = mode == pointer_mode::DEVICE;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn rocblas_set_math_mode(of: rocblas_handle, mode: c_int) -> rocblas_status {
+    answer(|state| {
+        state.blas(handle(of))?.is_xf32 = mode == math_mode::XF32;
         Ok(())
     })
 }

@@ -76,10 +76,13 @@ impl Planner<'_> {
     /// The tiled kernel, unless the naive one is asked for or C is smaller than a tile. What is stored narrower than usual
     /// has a kernel of its own.
     pub(super) fn gemm(&self, op: &Gemm) -> Result<LaunchPlan, DeviceError> {
+        op.check_plain(self.options, "the kernels of this program")?;
         let naive = match self.options.provider.as_deref() {
             Some("native-naive") => true,
             None | Some("native") => op.m.max(op.n) < TILE / 4,
-            Some(other) => return Err(provider(other, "gemm", "rocblas or cublas, native and native-naive")),
+            Some(other) => {
+                return Err(provider(other, "gemm", "rocblas, hipblaslt, cublas or cublaslt, native and native-naive"));
+            }
         };
         let mut arguments: Vec<Argument> = (0..3).map(Buffer).collect();
         arguments.extend([op.m, op.n, op.k, op.batch].map(Count));

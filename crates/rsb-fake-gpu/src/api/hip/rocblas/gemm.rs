@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use rocblas_sys::{datatype, operation, rocblas_handle, rocblas_int, rocblas_status, rocblas_stride};
+use rsb_model::Dtype;
 
 use super::super::handle;
 use super::answer;
@@ -62,17 +63,21 @@ impl Arguments {
         if c != d {
             return Err(Refusal::Unsupported);
         }
-        Ok(Call {
-            name: "rocblas_gemm",
-            handle: handle(self.of),
-            sizes: self.sizes,
-            factors: self.factors,
-            matrices: [a, b, c],
-            batch: self.batch,
-            sums: scalar(self.compute_type)?,
-            dtype: a.scalar.dtype(),
-        })
+        let plain = Call::plain("rocblas_gemm", handle(self.of), scalar(self.compute_type)?, [a, b, c]);
+        Ok(Call { sizes: self.sizes, factors: self.factors, batch: self.batch, ..plain })
     }
+}
+
+/// Hands a product over: one of f32 is of xf32 where the handle's mode says so.
+unsafe fn multiply(arguments: &Arguments) -> rocblas_status {
+    answer(|state| {
+        let mut call = arguments.call()?;
+        if call.dtype == Dtype::F32 && state.blas(call.handle)?.is_xf32 {
+            call.dtype = Dtype::Tf32;
+        }
+        // SAFETY: the caller gives factors in the type that sums are made in.
+        unsafe { state.multiply(&call) }
+    })
 }
 
 fn transposed(code: c_int) -> Result<bool, Refusal> {
@@ -130,8 +135,8 @@ pub(crate) unsafe extern "C" fn rocblas_gemm_strided_batched_ex(
         batch,
         compute_type,
     };
-    // SAFETY: the caller gives factors in the type that sums are made in.
-    answer(|state| unsafe { state.multiply(&arguments.call()?) })
+    // SAFETY: by the promise of the caller.
+    unsafe { multiply(&arguments) }
 }
 
 #[unsafe(no_mangle)]
@@ -172,6 +177,6 @@ pub(crate) unsafe extern "C" fn rocblas_gemm_ex(
         batch: 1,
         compute_type,
     };
-    // SAFETY: the caller gives factors in the type that sums are made in.
-    answer(|state| unsafe { state.multiply(&arguments.call()?) })
+    // SAFETY: by the promise of the caller.
+    unsafe { multiply(&arguments) }
 }

@@ -1,0 +1,133 @@
+//! The functions that hipBLASLt and cuBLASLt have under different names.
+
+/// Exports them: `answer` makes statuses, `numbers` are those of the interface.
+macro_rules! lt_functions {
+    (
+        $answer:path, $numbers:expr, $begin:expr, $create:ident $destroy:ident $describe:ident $set_description:ident
+        $drop_description:ident $lay_out:ident $set_layout:ident $drop_layout:ident $prefer:ident $set_preference:ident
+        $drop_preference:ident $heuristic:ident $multiply:ident
+    ) => {
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $create(to: *mut *mut c_void) -> c_int {
+            $answer(|state| {
+                state.abort_if_ordered(Place::LightProducts, stringify!($create));
+                $begin(state)?;
+                // SAFETY: the caller gives room for one, or null.
+                unsafe { put_handle(to, state.new_blas()?) }.map_err(|_| Refusal::Pointer)
+            })
+        }
+
+        #[unsafe(no_mangle)]
+        pub(crate) extern "C" fn $destroy(of: *mut c_void) -> c_int {
+            $answer(|state| state.drop_blas(handle(of)))
+        }
+
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $describe(to: *mut *mut c_void, compute: c_int, _scalars: c_int) -> c_int {
+            // SAFETY: the caller gives room for one, or null.
+            $answer(|state| unsafe { put_handle(to, state.new_description(compute)) }.map_err(|_| Refusal::Pointer))
+        }
+
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $lay_out(
+            to: *mut *mut c_void,
+            datatype: c_int,
+            rows: u64,
+            columns: u64,
+            leading: i64,
+        ) -> c_int {
+            $answer(|state| {
+                let layout = state.new_layout(datatype, [rows, columns], leading);
+                // SAFETY: the caller gives room for one, or null.
+                unsafe { put_handle(to, layout) }.map_err(|_| Refusal::Pointer)
+            })
+        }
+
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $prefer(to: *mut *mut c_void) -> c_int {
+            $answer(|state| {
+                // SAFETY: the caller gives room for one, or null.
+                unsafe { put_handle(to, state.lt.add(LtObject::Preference)) }.map_err(|_| Refusal::Pointer)
+            })
+        }
+
+        lt_functions!(@set $answer, $numbers, $set_description $set_layout $set_preference);
+        lt_functions!(@drop $answer, $drop_description $drop_layout $drop_preference);
+
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $heuristic(
+            of: *mut c_void,
+            description: *mut c_void,
+            a: *mut c_void,
+            b: *mut c_void,
+            c: *mut c_void,
+            _d: *mut c_void,
+            _preference: *mut c_void,
+            wanted: c_int,
+            results: *mut u64,
+            found: *mut c_int,
+        ) -> c_int {
+            $answer(|state| {
+                let objects = (handle(of), [description, a, b, c].map(|object| handle(object)));
+                let wanted = usize::try_from(wanted).map_err(|_| Refusal::Value)?;
+                // SAFETY: the caller gives room for so many results, and for their number.
+                unsafe {
+                    let count = state.lt_algorithms($numbers, objects, wanted, results)?;
+                    put(found, count).map_err(|_| Refusal::Pointer)
+                }
+            })
+        }
+
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $multiply(
+            of: *mut c_void,
+            description: *mut c_void,
+            alpha: *const c_void,
+            a: *const c_void,
+            a_layout: *mut c_void,
+            b: *const c_void,
+            b_layout: *mut c_void,
+            beta: *const c_void,
+            c: *const c_void,
+            c_layout: *mut c_void,
+            d: *mut c_void,
+            d_layout: *mut c_void,
+            algorithm: *const u64,
+            _workspace: *mut c_void,
+            _bytes: usize,
+            stream: *mut c_void,
+        ) -> c_int {
+            $answer(|state| {
+                // Only what the program asks for is imitated: D is C.
+                if !std::ptr::eq(c, d) || c_layout != d_layout {
+                    return Err(Refusal::Unsupported);
+                }
+                let objects = (handle(of), [description, a_layout, b_layout, c_layout].map(|object| handle(object)));
+                let addresses = [a, b, c].map(|matrix| handle(matrix));
+                // SAFETY: the caller gives factors in the type that sums are made in, and an algorithm of this library.
+                unsafe {
+                    state.lt_multiply($numbers, objects, [alpha, beta], addresses, (algorithm, handle(stream)))
+                }
+            })
+        }
+    };
+    (@set $answer:path, $numbers:expr, $($name:ident)*) => {$(
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name(
+            of: *mut c_void,
+            attribute: c_int,
+            value: *const c_void,
+            bytes: usize,
+        ) -> c_int {
+            // SAFETY: the caller gives a value of so many bytes.
+            $answer(|state| unsafe { state.set_lt($numbers, handle(of), attribute, value, bytes) })
+        }
+    )*};
+    (@drop $answer:path, $($name:ident)*) => {$(
+        #[unsafe(no_mangle)]
+        pub(crate) extern "C" fn $name(of: *mut c_void) -> c_int {
+            $answer(|state| state.lt.remove(handle(of)).map(drop).map_err(|_| Refusal::Handle))
+        }
+    )*};
+}
+pub(crate) use lt_functions;

@@ -1,0 +1,217 @@
+//! hipBLASLt and cuBLASLt: descriptions of products and matrices, and products by one of three algorithms. They differ in
+//! their numbers, [`Numbers`].
+
+use std::ffi::{c_int, c_void};
+
+use rsb_model::Dtype;
+
+use super::gemm::{Call, Epilogue, Given, Refusal, Scalar};
+use crate::orders::Fault;
+use crate::state::State;
+
+/// The numbers of one of the two interfaces.
+pub(crate) struct Numbers {
+    /// What orders call its products.
+    pub(crate) name: &'static str,
+    /// Transposed.
+    pub(crate) transpose: c_int,
+    /// Attributes of a description: which of A and B is transposed, the epilogue, the bias and its type.
+    pub(crate) description: [c_int; 5],
+    /// Attributes of a layout: how many matrices, at which distance.
+    pub(crate) layout: [c_int; 2],
+    /// Words of an algorithm.
+    pub(crate) words: usize,
+    /// A type of elements.
+    pub(crate) scalar: fn(c_int) -> Result<Scalar, Refusal>,
+    /// The type of sums and factors, and whose rate a product of such elements has.
+    pub(crate) sums: fn(c_int, Scalar) -> Result<(Scalar, Dtype), Refusal>,
+    /// Whether products of fp8 and i8 need A transposed and B not.
+    pub(crate) is_strict: bool,
+}
+
+/// What a caller described.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LtObject {
+    Description(Description),
+    Layout(Layout),
+    Preference,
+}
+
+/// A product.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Description {
+    compute: c_int,
+    transposed: [bool; 2],
+    epilogue: Epilogue,
+    bias: usize,
+}
+
+/// A matrix, as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    dtype: c_int,
+    leading: i64,
+    sizes: [u64; 2],
+    batch: i32,
+    stride: i64,
+}
+
+/// How many algorithms there are for every product.
+const ALGORITHMS: usize = 3;
+
+/// A value of an attribute.
+///
+/// # Safety
+/// `value` must be null or point to `bytes` bytes.
+unsafe fn read<T: Copy>(value: *const c_void, bytes: usize) -> Result<T, Refusal> {
+    if value.is_null() || bytes != size_of::<T>() {
+        return Err(Refusal::Value);
+    }
+    // SAFETY: by the promise of the caller, and it is as long as a `T`.
+    Ok(unsafe { value.cast::<T>().read_unaligned() })
+}
+
+impl State {
+    /// A description of a product.
+    pub(crate) fn new_description(&mut self, compute: c_int) -> usize {
+        let (transposed, epilogue) = ([false; 2], Epilogue::None);
+        self.lt.add(LtObject::Description(Description { compute, transposed, epilogue, bias: 0 }))
+    }
+
+    /// A layout of a matrix.
+    pub(crate) fn new_layout(&mut self, dtype: c_int, sizes: [u64; 2], leading: i64) -> usize {
+        self.lt.add(LtObject::Layout(Layout { dtype, leading, sizes, batch: 1, stride: 0 }))
+    }
+
+    /// Sets an attribute of either, or of a preference, of which nothing is kept.
+    ///
+    /// # Safety
+    /// `value` must be null or point to `bytes` bytes.
+    pub(crate) unsafe fn set_lt(
+        &mut self,
+        numbers: &Numbers,
+        object: usize,
+        attribute: c_int,
+        value: *const c_void,
+        bytes: usize,
+    ) -> Result<(), Refusal> {
+        let [a, b, epilogue, bias, bias_type] = numbers.description;
+        let [batch, stride] = numbers.layout;
+        // SAFETY: by the promise of the caller.
+        let (number, long) = unsafe { (read::<c_int>(value, bytes), read::<i64>(value, bytes)) };
+        match self.lt.get(object).map_err(|_| Refusal::Handle)? {
+            LtObject::Preference => long.map(drop),
+            LtObject::Layout(layout) if attribute == batch => number.map(|count| layout.batch = count),
+            LtObject::Layout(layout) if attribute == stride => long.map(|stride| layout.stride = stride),
+            LtObject::Description(of) if attribute == a => {
+                number.map(|how| of.transposed[0] = how == numbers.transpose)
+            }
+            LtObject::Description(of) if attribute == b => {
+                number.map(|how| of.transposed[1] = how == numbers.transpose)
+            }
+            LtObject::Description(of) if attribute == bias => {
+                long.map(|address| of.bias = usize::try_from(address).unwrap_or(0))
+            }
+            LtObject::Description(_) if attribute == bias_type => number.map(drop),
+            LtObject::Description(of) if attribute == epilogue => {
+                of.epilogue = match number? {
+                    1 => Epilogue::None,
+                    4 => Epilogue::Bias,
+                    36 => Epilogue::GeluBias,
+                    _ => return Err(Refusal::Unsupported),
+                };
+                Ok(())
+            }
+            _ => Err(Refusal::Value),
+        }
+    }
+
+    /// A product without its factors and addresses.
+    fn lt_call(&mut self, numbers: &Numbers, handle: usize, [of, a, b, c]: [usize; 4]) -> Result<Call, Refusal> {
+        let Ok(LtObject::Description(of)) = self.lt.get(of).copied() else { return Err(Refusal::Value) };
+        let mut given = |layout, transposed| {
+            let Ok(LtObject::Layout(layout)) = self.lt.get(layout).copied() else { return Err(Refusal::Value) };
+            let leading = i32::try_from(layout.leading).map_err(|_| Refusal::Size)?;
+            let scalar = (numbers.scalar)(layout.dtype)?;
+            Ok((Given { address: 0, scalar, leading, stride: layout.stride, transposed }, layout))
+        };
+        let (a, a_layout) = given(a, of.transposed[0])?;
+        let (b, b_layout) = given(b, of.transposed[1])?;
+        let (c, c_layout) = given(c, false)?;
+        let op = |layout: &Layout, transposed| {
+            let [rows, columns] = layout.sizes;
+            if transposed { [columns, rows] } else { [rows, columns] }
+        };
+        let ([m, k], [k_of_b, n]) = (op(&a_layout, a.transposed), op(&b_layout, b.transposed));
+        if k != k_of_b || [m, n] != c_layout.sizes {
+            return Err(Refusal::Value);
+        }
+        let is_narrow = matches!(a.scalar, Scalar::Fp8 | Scalar::Fp8Fnuz | Scalar::I8);
+        if numbers.is_strict && is_narrow && [a.transposed, b.transposed] != [true, false] {
+            return Err(Refusal::Unsupported);
+        }
+        let (sums, dtype) = (numbers.sums)(of.compute, a.scalar)?;
+        let sizes = [m, n, k].map(|size| i32::try_from(size).unwrap_or(-1));
+        let plain = Call::plain(numbers.name, handle, sums, [a, b, c]);
+        Ok(Call { sizes, batch: c_layout.batch, dtype, epilogue: of.epilogue, bias: of.bias, ..plain })
+    }
+
+    /// Writes the algorithms for a product, and how many: each is its place and its product's size, so that one for another
+    /// product is refused.
+    ///
+    /// # Safety
+    /// `results` must have room for `wanted` results.
+    pub(crate) unsafe fn lt_algorithms(
+        &mut self,
+        numbers: &Numbers,
+        (handle, objects): (usize, [usize; 4]),
+        wanted: usize,
+        results: *mut u64,
+    ) -> Result<c_int, Refusal> {
+        let call = self.lt_call(numbers, handle, objects)?;
+        let none = self.orders.as_ref().is_ok_and(|orders| orders.faults.contains(&Fault::NoAlgorithm));
+        let count = if none { 0 } else { ALGORITHMS.min(wanted) };
+        for index in 0..count {
+            let mut result = vec![0_u64; numbers.words + 4];
+            (result[0], result[1], result[numbers.words]) = (index as u64, mark(call.sizes), 1024);
+            // SAFETY: by the promise of the caller there is room for each.
+            unsafe { std::ptr::copy_nonoverlapping(result.as_ptr(), results.add(index * result.len()), result.len()) };
+        }
+        Ok(c_int::try_from(count).unwrap_or(c_int::MAX))
+    }
+
+    /// Hands a product over.
+    ///
+    /// # Safety
+    /// The factors must be null or point to one each, in the type that sums are made in; the algorithm must be null or be
+    /// one of this library's.
+    pub(crate) unsafe fn lt_multiply(
+        &mut self,
+        numbers: &Numbers,
+        (handle, objects): (usize, [usize; 4]),
+        factors: [*const c_void; 2],
+        addresses: [usize; 3],
+        (algorithm, stream): (*const u64, usize),
+    ) -> Result<(), Refusal> {
+        let mut call = self.lt_call(numbers, handle, objects)?;
+        if algorithm.is_null() {
+            return Err(Refusal::Pointer);
+        }
+        // SAFETY: by the promise of the caller it has at least two words.
+        let [place, of] = unsafe { [*algorithm, *algorithm.add(1)] };
+        if of != mark(call.sizes) || place >= ALGORITHMS as u64 {
+            return Err(Refusal::Value);
+        }
+        for (given, address) in call.matrices.iter_mut().zip(addresses) {
+            given.address = address;
+        }
+        let call = Call { factors, algorithm: place + 1, stream: Some(stream), ..call };
+        // SAFETY: by the promise of the caller.
+        unsafe { self.multiply(&call) }
+    }
+}
+
+/// What tells sizes apart.
+fn mark(sizes: [i32; 3]) -> u64 {
+    sizes.iter().fold(7, |mark: u64, &size| mark.wrapping_mul(1_000_003).wrapping_add(size.unsigned_abs().into()))
+}
