@@ -316,11 +316,10 @@ impl Gemm {
     /// Type of an element of C.
     pub const fn output_dtype(&self) -> Dtype {
         match (self.stored, self.dtype) {
-            (OutputWidth::Wide, Dtype::Bf16) => Dtype::F32,
+            // tf32 is a way to multiply numbers that are f32 in memory.
+            (OutputWidth::Wide, Dtype::Bf16) | (_, Dtype::Tf32) => Dtype::F32,
             (OutputWidth::Wide, Dtype::I8) => Dtype::I32,
             (OutputWidth::Wide, Dtype::Fp8) => Dtype::Bf16,
-            // A way to multiply numbers that are f32 in memory.
-            (_, Dtype::Tf32) => Dtype::F32,
             (_, other) => other,
         }
     }
