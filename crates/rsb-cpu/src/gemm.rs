@@ -304,6 +304,7 @@ mod tests {
             alpha: 1.0,
             beta: 0.0,
             stored: OutputWidth::Wide,
+            epilogue: rsb_device::operation::Epilogue::None,
             init: Init::Random,
         }
     }
