@@ -15,6 +15,31 @@ pub fn from_value<T: DeserializeOwned>(value: &Value) -> serde_json::Result<T> {
     serde_json::from_str(&value.to_string()).map_err(|error| serde_json::Error::custom(without_place(&error)))
 }
 
+/// The value that `text` is JSON of. Compiled here once, and not again for every crate and every kind of reader.
+///
+/// # Errors
+/// When it is not JSON.
+#[inline(never)]
+pub fn parse(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text)
+}
+
+/// As [`parse`], of what should be text.
+///
+/// # Errors
+/// When it is not JSON, or not UTF-8.
+pub fn parse_bytes(bytes: &[u8]) -> serde_json::Result<Value> {
+    parse(text(bytes)?)
+}
+
+/// What should be text.
+///
+/// # Errors
+/// When it is not UTF-8.
+pub fn text(bytes: &[u8]) -> serde_json::Result<&str> {
+    std::str::from_utf8(bytes).map_err(serde_json::Error::custom)
+}
+
 /// The text of `document` on one line.
 ///
 /// # Errors

@@ -96,7 +96,7 @@ fn every_mistake_is_named() {
         ("[[threshold]]\nid = \"*\"", "missing field `percent`"),
         (
             "[[threshold]]\nmetric = \"time_s\"\npercent = 5.0",
-            "`time_s`, which is no metric (there is time_ms, time_us, time_p50_ms)",
+            "`time_s`, which is no metric (there is time_ms, time_us, time_per_step_ms)",
         ),
         ("[[threshold]]\nmetric = \"m\"\npercent = 5.0", "names `m`, which is no metric"),
         ("[floors]\naccuracy_error = -1.0", "`floors.accuracy_error` is -1"),

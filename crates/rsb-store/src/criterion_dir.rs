@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rsb_model::json;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::samples::MOST_ITERATIONS;
 use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp};
@@ -120,7 +121,7 @@ fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
     };
     let json_of = |name: &str| {
         let bytes = bytes_of(name)?;
-        serde_json::from_slice::<Value>(&bytes).map_err(|error| format!("{name}: {error}"))
+        json::parse_bytes(&bytes).map_err(|error| format!("{name}: {error}"))
     };
     let described = json_of("benchmark.json").ok();
     let id = described.as_ref().and_then(|document| document.get("full_id")).and_then(Value::as_str).map_or_else(

@@ -58,7 +58,7 @@ pub(crate) fn read_head(path: &Path) -> Result<Run, ReadError> {
 /// When it cannot be read, is not JSON, is of a newer format, or is not a comparison.
 pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
     let bytes = read_bytes(path)?;
-    let document: Value = serde_json::from_slice(&bytes).map_err(|error| syntax(path, &error))?;
+    let document = json::parse_bytes(&bytes).map_err(|error| syntax(path, &error))?;
     check_format(path, &document)?;
     let text = String::from_utf8_lossy(&bytes);
     let comparison = serde_json::from_str(&text).map_err(|error| shape(path, "a comparison", &error))?;
@@ -71,7 +71,7 @@ pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
 /// # Errors
 /// When it is not JSON, or tells of no machine.
 pub fn environment_in(text: &str) -> serde_json::Result<Environment> {
-    let document: Value = serde_json::from_str(text)?;
+    let document = json::parse(text)?;
     json::from_value(document.get("environment").unwrap_or(&document))
 }
 
@@ -110,10 +110,11 @@ pub(crate) struct Document<'a> {
 impl<'a> Document<'a> {
     /// The document in `bytes`, of a format that this program reads; `path` is for errors.
     pub(crate) fn parse(path: &Path, bytes: &'a [u8]) -> Result<Self, ReadError> {
-        let mut document: Self = match serde_json::from_slice(bytes) {
+        let text = json::text(bytes).map_err(|error| syntax(path, &error))?;
+        let mut document: Self = match serde_json::from_str(text) {
             Ok(document) => document,
             // It is JSON, and no object, or one without such lists.
-            Err(error) if error.is_data() => match serde_json::from_slice(bytes) {
+            Err(error) if error.is_data() => match json::parse(text) {
                 Ok(fields @ Value::Object(_)) => {
                     check_format(path, &fields)?;
                     if ["benchmarks", "runs"].iter().any(|list| fields.get(list).is_some_and(Value::is_array)) {
@@ -240,7 +241,7 @@ pub(crate) fn refuse_repeated(results: &mut [BenchmarkResult]) {
 /// The result that `text` is, or a failed one that says why it cannot be read.
 fn result_of(text: &RawValue, index: usize, fallback: Timestamp) -> BenchmarkResult {
     serde_json::from_str(text.get()).unwrap_or_else(|error| {
-        let document = serde_json::from_str(text.get()).unwrap_or_default();
+        let document = json::parse(text.get()).unwrap_or_default();
         unreadable(&document, index, fallback, &json::without_place(&error))
     })
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
-use rsb_model::{BenchmarkResult, Note, Run};
+use rsb_model::{BenchmarkResult, Note, Run, json};
 use serde_json::Value;
 
 use crate::error::{StoreError, StoreNotice};
@@ -79,7 +79,7 @@ fn so_far(journal: &Path) -> Option<JournalProgress> {
     let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
     let mut run = header(journal, lines.next()?).ok()?;
     let (mut planned, mut dropped) = (None, 0);
-    for line in lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
+    for line in lines.filter_map(|line| json::parse_bytes(line).ok()) {
         take_line(&line, &mut run, &mut planned, &mut dropped);
     }
     Some(JournalProgress { run, planned: planned.and_then(|cases| usize::try_from(cases).ok()) })
@@ -144,7 +144,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Salvage>, StoreError> {
     let mut planned = None;
     let mut dropped = torn;
     for line in lines {
-        match serde_json::from_slice::<Value>(line) {
+        match json::parse_bytes(line) {
             Ok(value) => take_line(&value, &mut run, &mut planned, &mut dropped),
             Err(_) => dropped += 1,
         }
@@ -158,7 +158,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Salvage>, StoreError> {
 }
 
 fn header(path: &Path, line: &[u8]) -> Result<Run, StoreError> {
-    let document: Value = serde_json::from_slice(line).unwrap_or_default();
+    let document = json::parse_bytes(line).unwrap_or_default();
     let run = document.get("run").cloned().unwrap_or_default();
     read::check_format(path, &run)?;
     let run = read::head(path, run)?;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use rsb_model::json;
 use rsb_model::shown::clean;
 use rsb_store::JOURNAL_SUFFIX;
 use serde_json::Value;
@@ -119,7 +120,7 @@ impl Tail {
     }
 
     fn take(&mut self, line: &[u8]) -> Option<String> {
-        let line: Value = serde_json::from_slice(line).ok()?;
+        let line = json::parse_bytes(line).ok()?;
         self.planned = line.get("planned").and_then(Value::as_u64).or(self.planned);
         let result = line.get("result")?;
         let id = result.get("benchmark_id")?.as_str()?.to_owned();

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use rsb_model::json;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What kind of network a model is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -269,11 +271,18 @@ impl ModelRow {
 #[error("{0}")]
 pub struct CatalogueError(String);
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    #[serde(default)]
-    model: Vec<ModelRow>,
+/// The rows of a file. They are read as JSON, as those in runs are: a type that is read in one way costs half the code.
+fn rows(text: &str) -> Result<Vec<ModelRow>, String> {
+    let file: serde_json::Map<String, Value> = toml::from_str(text).map_err(|error| error.to_string())?;
+    if let Some(other) = file.keys().find(|key| *key != "model") {
+        return Err(format!("unknown field `{other}`, expected `model`"));
+    }
+    let listed = file.get("model").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let row = |(at, row): (usize, &Value)| {
+        let named = row.get("name").and_then(Value::as_str).map_or_else(|| at.to_string(), |name| format!("`{name}`"));
+        json::from_value(row).map_err(|error| format!("model {named}: {error}"))
+    };
+    (1..).zip(listed).map(row).collect()
 }
 
 /// The models of a file: `[[model]]` with `name`, `family`, `class` and `config`.
@@ -281,23 +290,23 @@ struct File {
 /// # Errors
 /// When the text is not TOML, says what no model has, or names a model twice.
 pub fn parse(text: &str) -> Result<Vec<ModelRow>, CatalogueError> {
-    let file: File = toml::from_str(text).map_err(|error| CatalogueError(error.to_string()))?;
-    if file.model.is_empty() {
+    let models = rows(text).map_err(CatalogueError)?;
+    if models.is_empty() {
         let form = "write [[model]] with name, family, class and config";
         return Err(CatalogueError(format!("it holds no model; {form}")));
     }
     let mut seen = std::collections::BTreeSet::new();
-    if let Some(twice) = file.model.iter().find(|row| !seen.insert(row.name.as_str())) {
+    if let Some(twice) = models.iter().find(|row| !seen.insert(row.name.as_str())) {
         return Err(CatalogueError(format!("the model `{}` stands there twice; give one another name", twice.name)));
     }
     let is_name = |row: &&ModelRow| row.name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
-    if let Some(wrong) = file.model.iter().find(|row| row.name.is_empty() || !is_name(row)) {
+    if let Some(wrong) = models.iter().find(|row| row.name.is_empty() || !is_name(row)) {
         return Err(CatalogueError(format!("`{}` is no name; take letters, digits, dashes and dots", wrong.name)));
     }
-    if let Some(bare) = file.model.iter().find(|row| row.class.is_empty() && row.path.is_none()) {
+    if let Some(bare) = models.iter().find(|row| row.class.is_empty() && row.path.is_none()) {
         return Err(CatalogueError(format!("the model `{}` has neither a `class` nor a `path`; give one", bare.name)));
     }
-    Ok(file.model)
+    Ok(models)
 }
 
 /// Every model that comes with this program.

@@ -1,5 +1,6 @@
 //! What kind of network a directory holds: told by its config.json. Pure.
 
+use rsb_model::json;
 use serde_json::Value;
 
 use super::catalogue::{Family, ModelRow, ModelShape};
@@ -35,7 +36,7 @@ const CLASSES: [(&str, Family); 22] = [
 /// # Errors
 /// Says what is wrong with the file.
 pub fn detect(path: &str, text: &str) -> Result<ModelRow, String> {
-    let config: Value = serde_json::from_str(text).map_err(|error| format!("config.json is not JSON: {error}"))?;
+    let config: Value = json::parse(text).map_err(|error| format!("config.json is not JSON: {error}"))?;
     let class = config["architectures"][0].as_str().or_else(|| config["_class_name"].as_str());
     let class = class.ok_or("config.json names no architecture; add `architectures`")?.to_owned();
     let named = CLASSES.iter().find(|(part, _)| class.contains(part)).map(|(_, family)| *family);

@@ -170,7 +170,7 @@ pub(super) fn cases_of(program: &Path, words: &[&str]) -> Result<Vec<Case>> {
             said.trim()
         );
     }
-    let document: Value = serde_json::from_slice(&output.stdout).context("its plan is not JSON")?;
+    let document: Value = json::parse_bytes(&output.stdout).context("its plan is not JSON")?;
     let cases = document.get("cases").ok_or_else(|| anyhow!("its plan has no `cases`"))?;
     json::from_value(cases).context("its plan has an unknown format")
 }

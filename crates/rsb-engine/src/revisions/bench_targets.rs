@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use rsb_model::Event;
+use rsb_model::{Event, json};
 use serde_json::Value;
 
 use super::builds::git;
@@ -110,7 +110,7 @@ impl Metadata {
         if !output.status.success() {
             return Ok(None);
         }
-        let metadata = serde_json::from_slice(&output.stdout);
+        let metadata = json::parse_bytes(&output.stdout);
         Ok(Some(Self(metadata.context("what cargo says of the project is not JSON")?)))
     }
 
@@ -159,14 +159,14 @@ impl Metadata {
 
 /// What the compiler found wrong, as it would show it. Warnings of somebody's project are not this program's to repeat.
 fn errors(messages: &str) -> Vec<String> {
-    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let messages = messages.lines().filter_map(|line| json::parse(line).ok());
     let errors = messages.filter(|message| message["message"]["level"] == "error");
     errors.filter_map(|message| message["message"]["rendered"].as_str().map(str::to_owned)).collect()
 }
 
 /// The executables of bench targets in cargo's `messages`, sorted by package and target.
 fn executables(messages: &str) -> Vec<BenchExecutable> {
-    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let messages = messages.lines().filter_map(|line| json::parse(line).ok());
     let mut found: Vec<BenchExecutable> = messages
         .filter(|message| message["reason"] == "compiler-artifact" && is_bench(&message["target"]))
         .filter_map(|message| {
@@ -187,7 +187,7 @@ fn executables(messages: &str) -> Vec<BenchExecutable> {
 /// so by a path that both sides share.
 fn started(program: &Path, messages: &str) -> Result<Option<String>> {
     let bytes = std::fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
-    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let messages = messages.lines().filter_map(|line| json::parse(line).ok());
     let is_program = |message: &Value| message["target"]["kind"] == serde_json::json!(["bin"]);
     let mut programs =
         messages.filter(is_program).filter_map(|message| message["executable"].as_str().map(str::to_owned));

@@ -49,6 +49,11 @@ impl Sampler {
         Self { stop, ended, samples, limit }
     }
 
+    /// How many samples there are by now.
+    pub fn taken(&self) -> usize {
+        self.samples.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Stops and tells how the GPU was. Sensors that hang are left behind: what they said before counts.
     pub fn stop(self) -> GpuTelemetry {
         let _ = self.stop.send(());
