@@ -7,7 +7,6 @@ use rsb_model::format;
 use rsb_model::json;
 use rsb_model::record::TrackedAlert;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::error::{ReadError, StoreError};
 use crate::{document, files, read};
