@@ -4,7 +4,8 @@
 Usage: scripts/serve_study.py PROGRAM HISTORY [READERS]
 
 PROGRAM is a release build; HISTORY a directory as `cargo xtask store-study DIR` leaves in DIR/ten-million. Prints a table of
-each page, asked one after another (the first answer, then the median and the slowest of ten), and of READERS (200 by default, 0 for
+each page, asked one after another (the first answer, then the median and the slowest of ten), when a browser has painted the page of a
+case for the first time (where `chromedriver` is installed; in a new browser, five times), and of READERS (200 by default, 0 for
 none) who ask at the same time while copies of a stored run arrive. The copies are removed again.
 """
 
@@ -14,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -59,6 +61,32 @@ def table_of(base: str, paths: dict[str, float]) -> None:
         times = sorted(get(base + path)[0] for _ in range(TIMES))
         name = path if len(path) < 60 else path[:57] + "…"
         print(f"| `/{name}` | {first:.0f} ms | {statistics.median(times):.0f} ms | {times[-1]:.0f} ms |", flush=True)
+
+
+def painted(address: str) -> float:
+    """Milliseconds from the begin of the navigation to the first content that a new headless Chromium paints."""
+    arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    with subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as driver:
+        try:
+            port = next(found[1] for line in driver.stdout if (found := re.search(r"successfully on port (\d+)", line)))
+
+            def ask(method: str, path: str, body: dict | None = None):
+                said = None if method == "DELETE" else json.dumps(body or {}).encode()
+                request = urllib.request.Request(f"http://127.0.0.1:{port}/session{path}", said, method=method)
+                with urllib.request.urlopen(request, timeout=120) as answer:
+                    return json.load(answer)["value"]
+
+            wanted = {"alwaysMatch": {"goog:chromeOptions": {"args": arguments}}}
+            session = "/" + ask("POST", "", {"capabilities": wanted})["sessionId"]
+            ask("POST", session + "/url", {"url": address})
+            script = "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+            paint = None
+            while paint is None:
+                paint = ask("POST", session + "/execute/sync", {"script": script, "args": []})
+            ask("DELETE", session)
+            return paint
+        finally:
+            driver.terminate()
 
 
 def crowd(base: str, paths: list[str], readers: int, runs: pathlib.Path) -> None:
@@ -113,6 +141,10 @@ def main() -> None:
             print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} threads\n")
             paths = pages(base)
             table_of(base, paths)
+            case = next((path for path in paths if path.startswith("case?")), None)
+            if case and shutil.which("chromedriver"):
+                times = sorted(painted(base + case) for _ in range(5))
+                print(f"\nFirst paint of `/{case}`: {statistics.median(times):.0f} ms, slowest of five {times[-1]:.0f} ms")
             if readers:
                 crowd(base, list(paths), readers, history / "runs")
         finally:
