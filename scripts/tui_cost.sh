@@ -3,7 +3,9 @@
 # both: `tui` against `run`, and beside it `run` against `run` (A/A), which says what the machine alone does. Builds first, then
 # waits until the load average is below 0.5, which it shows; with --any-load it does not wait.
 #
-# Usage: scripts/tui_cost.sh [--any-load] [ROUNDS]    5 by default; each takes about two minutes
+# Then how much of a core it takes while nothing is measured and nobody presses a key.
+#
+# Usage: scripts/tui_cost.sh [--any-load] [ROUNDS]    5 by default; each takes about two minutes; with 0 the last figure alone
 set -euo pipefail
 
 wait_for_quiet=yes
@@ -64,6 +66,23 @@ judged() { # NAME OF A SIDE
     "$program" gate "${words[@]}" --color never 2>/dev/null || echo "exit code $?"
 }
 
+ticks() { # PID
+    awk '{ print $14 + $15 }' "/proc/$1/stat"
+}
+idle() {
+    local pid before seconds=30
+    open_terminal 100 30 "$program" tui
+    wait_for '✓ suite quick'
+    pid=$(terminal list-panes -F '#{pane_pid}')
+    sleep 2
+    before=$(ticks "$pid")
+    sleep "$seconds"
+    awk -v ticks="$(($(ticks "$pid") - before))" -v rate="$(getconf CLK_TCK)" -v seconds="$seconds" \
+        'BEGIN { printf "idle for %d s: %.2f %% of a core\n", seconds, 100 * ticks / rate / seconds }'
+    press q
+    close_terminal
+}
+
 until [ "$wait_for_quiet" = no ] || awk '{ exit !($1 < 0.5) }' /proc/loadavg; do
     echo "the load average is $(cut -d' ' -f1-3 /proc/loadavg): waiting until it is below 0.5" >&2
     sleep 20
@@ -79,5 +98,8 @@ for ((round = 1; round <= rounds; round++)); do
     echo "round $round of $rounds is measured" >&2
 done
 echo "$(date -u +%F), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) threads, load average at the begin $load"
-judged tui tui
-judged again run
+if [ "$rounds" -gt 0 ]; then
+    judged tui tui
+    judged again run
+fi
+idle
