@@ -10,6 +10,7 @@ All use the same library, model, inputs, precision and threads. Ratios are ours 
 machine must be calm: what else runs on it falls on one side of a pair.
 """
 
+import functools
 import json
 import os
 import re
@@ -119,13 +120,13 @@ def benchmark_app() -> list[float]:
     """OpenVINO: its program is given the graph that our workload made, and the same inputs."""
     import openvino
 
-    from rsb_workloads import model_runtimes
+    from rsb_workloads import model_openvino
 
     case, seen = catalogued("bert-tiny", runtime="openvino"), {}
     models.check(case)
-    convert, wanted = openvino.convert_model, model_runtimes._wanted_tensors
+    convert, wanted = openvino.convert_model, model_openvino._wanted_tensors
     openvino.convert_model = lambda *given, **more: seen.setdefault("graph", convert(*given, **more))
-    model_runtimes._wanted_tensors = lambda compiled, tensors: seen.setdefault("tensors", wanted(compiled, tensors))
+    model_openvino._wanted_tensors = lambda *given: seen.setdefault("tensors", wanted(*given))
     work = models.forward(case)
     with tempfile.TemporaryDirectory(prefix="rsb-peers-") as directory:
         graph, files = os.path.join(directory, "graph.xml"), []
@@ -154,15 +155,8 @@ def benchmark_app() -> list[float]:
 
 def loop() -> list[float]:
     """ONNX Runtime."""
-    found, library = [], core.package("onnxruntime")
-    options_of = library.SessionOptions
-
-    def one_thread():
-        options = options_of()
-        options.intra_op_num_threads = 1
-        return options
-
-    library.SessionOptions = one_thread
+    found = []
+    onnxruntime.session = functools.partial(onnxruntime.session, threads=1)
     for network in ("encoder", "convolutional", "decoder-step"):
         case = core.Case("onnxruntime", "inference", "cpu:0", NETWORKS | {"workload": "inference", "network": network})
         onnxruntime.check(case)

@@ -54,8 +54,12 @@ class OpenVino:
 
         request, *others = requests(_at_a_time(case, compiled))
 
+        def passes(one):
+            # Outputs stay where they are: a copy of them is Python's matter, and none of the latency that OpenVINO tells.
+            return lambda: one.infer(share_outputs=True)
+
         def result():
-            request.infer()
+            passes(request)()
             return torch.from_numpy(request.get_output_tensor(0).data.copy())
 
         def all_at_once():
@@ -71,11 +75,11 @@ class OpenVino:
             "execution": "compiled",
         }
         return Ready(
-            all_at_once if others else request.infer,
+            all_at_once if others else passes(request),
             result,
             fields,
             lambda: _metrics(compiled, graph, request),
-            lambda count: [one.infer for one in requests(count)],
+            lambda count: [passes(one) for one in requests(count)],
             1 + len(others),
         )
 
