@@ -90,6 +90,8 @@ Examples:
   gate --against HEAD                        what did my edits change? builds both, measures them interleaved
   gate --against main --benchmark parse      only cases with `parse` in their id
   gate --against main -- -p my-crate         arguments for cargo bench
+  gate --against main --custom mine.toml --build make
+                                             commands of yours, in the trees of both
   gate --against main --build make --bench './bench --benchmark_format=json' --bench-format google-benchmark
   gate --baseline target/criterion@before --current target/criterion@after
                                              saved results of Criterion

@@ -52,7 +52,7 @@ pub struct GateArgs {
     #[arg(long, value_name = "Y", value_parser = text())]
     pub current: Vec<String>,
     /// Build this git revision and the working tree, and measure both here, interleaved: in any cargo project with
-    /// benchmarks of Criterion or Divan
+    /// benchmarks of Criterion or Divan, or the commands of --custom in any project
     #[arg(long, value_name = "REV", conflicts_with_all = ["baseline", "current"])]
     pub against: Option<String>,
     /// Judge the run against the last N stored runs of its machine and suite [default: 50]; runs of one commit on the

@@ -1,8 +1,11 @@
 //! The words that `gate --against` and `bisect` have for the benchmarks of another project.
 
+use std::path::Path;
+
+use anyhow::{Result, bail};
 use clap::Args;
 use rsb_engine::harness::BenchCommand;
-use rsb_engine::revisions::ProjectOptions;
+use rsb_engine::revisions::{CustomProject, ProjectOptions};
 use rsb_store::import::Format;
 
 use super::values::{import_format, text};
@@ -10,8 +13,8 @@ use super::values::{import_format, text};
 /// How the benchmarks of another project are built and run.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ProjectArgs {
-    /// Shell command that builds a revision in its tree, where cargo does not
-    #[arg(long, value_name = "CMD", value_parser = text(), requires = "bench")]
+    /// Shell command that builds a revision in its tree, where cargo does not; with --bench or --custom
+    #[arg(long, value_name = "CMD", value_parser = text())]
     pub build: Option<String>,
     /// Shell command that measures everything in the tree of a revision and prints the results, or writes them to {output}
     #[arg(long, value_name = "CMD", value_parser = text(), requires = "bench_format")]
@@ -27,13 +30,28 @@ pub struct ProjectArgs {
 impl ProjectArgs {
     /// Whether any of them is given.
     pub const fn is_given(&self) -> bool {
-        self.bench.is_some() || !self.cargo.is_empty()
+        self.build.is_some() || self.bench.is_some() || !self.cargo.is_empty()
     }
 
-    /// The options that they are.
-    pub fn options(&self) -> ProjectOptions {
+    /// The options that they are, with the file of `--custom`.
+    ///
+    /// # Errors
+    /// When they do not fit together.
+    pub fn options(&self, custom: Option<&Path>) -> Result<ProjectOptions> {
+        let build = self.build.clone();
+        if custom.is_some() && (self.bench.is_some() || !self.cargo.is_empty()) {
+            bail!(
+                "--custom names what is measured; leave it out (RSB_CUSTOM too), or leave out --bench and arguments for cargo"
+            );
+        }
+        if build.is_some() && custom.is_none() && self.bench.is_none() {
+            bail!(
+                "--build says how to build, but not what to measure: add --bench CMD --bench-format NAME, or --custom FILE"
+            );
+        }
+        let custom = custom.map(|file| CustomProject { file: file.to_owned(), build: build.clone() });
         let command = self.bench.clone().zip(self.bench_format);
-        let command = command.map(|(bench, format)| BenchCommand { build: self.build.clone(), bench, format });
-        ProjectOptions { cargo: self.cargo.clone(), command }
+        let command = command.map(|(bench, format)| BenchCommand { build, bench, format });
+        Ok(ProjectOptions { cargo: self.cargo.clone(), command, custom })
     }
 }

@@ -7,7 +7,7 @@ use rsb_report::Style;
 
 use super::{interrupt, judge, settings};
 use crate::cli::BisectArgs;
-use crate::exit::{CliResult, Exit};
+use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
 /// The verb `bisect`.
@@ -18,7 +18,7 @@ pub fn run(args: &BisectArgs, style: Style) -> CliResult {
     let (config, directories) = settings::load_at(&args.places, &args.good)?;
     let policy = judge::policy(&config, &directories, args.threshold)?;
     interrupt::listen();
-    let project = args.project.options();
+    let project = args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
     let request =
         BisectRequest { good: &args.good, bad: &args.bad, case: &args.case, budget: args.budget, project: &project };
     let bisection = bisect::bisect(&request, &policy, &mut console::tell)?;

@@ -25,7 +25,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     super::interrupt::listen();
     let ends = (style, if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });
     if let Some(revision) = &args.against {
-        let project = args.project.options();
+        let project = args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
         let request = AgainstRequest {
             revision,
             project: &project,

@@ -139,6 +139,40 @@ fn any_command_whose_output_can_be_imported_is_judged() {
     assert!(ended.code == 1 && ended.stderr.contains("does not build"), "{:?} {}", ended.code, ended.stderr);
 }
 
+/// A command that is a benchmark, with a time that it prints and a part of a tree that is built.
+const COMMANDS: &str = r#"
+[[benchmark]]
+name = "loop"
+command = ["sh", "built.sh", "{n}"]
+axes = { n = [1, 2] }
+figure = { after = "took", unit = "ms" }
+"#;
+
+#[test]
+fn commands_of_ones_own_are_measured_in_the_trees_of_both_revisions() {
+    let bench = repository("built.sh\n");
+    let at =
+        |level: &str| bench.write("source.sh", &format!("test $1 = 1 && echo took 7 ms || echo took {level} ms\n"));
+    at("10");
+    commit(&bench, "fast");
+    at("13");
+    bench.write("mine.toml", COMMANDS);
+    let words = ["--custom", "mine.toml", "--build", "cp source.sh built.sh", "--budget", "60s"];
+    let result = bench.run(&[&JSON[..], &words].concat()).expect(3).json();
+    let verdicts = [("cpu_performance/loop/cpu:0/n=1", "Unchanged"), ("cpu_performance/loop/cpu:0/n=2", "Regressed")];
+    for (id, verdict) in verdicts {
+        assert!(rows(&result).iter().any(|row| row.0 == id && row.1 == verdict), "{:?}", rows(&result));
+    }
+    for (more, said) in [
+        (&["--build", "true"][..], "--custom FILE"),
+        (&["--custom", "mine.toml", "--bench", "true", "--bench-format", "vllm"], "leave out --bench"),
+        (&["--custom", "mine.toml", "--suite", "quick"], "--suite is for"),
+    ] {
+        let ended = bench.run(&[&["gate", "--against", "HEAD"], more].concat()).expect(2);
+        assert!(ended.stderr.contains(said), "{more:?}: {}", ended.stderr);
+    }
+}
+
 #[test]
 fn bisect_finds_the_commit_among_eight() {
     let bench = repository("");

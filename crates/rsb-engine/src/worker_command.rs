@@ -21,6 +21,8 @@ pub struct WorkerCommand {
     pub args: Vec<String>,
     /// What its environment has beside ours, or lacks.
     pub environment: Vec<(&'static str, Option<String>)>,
+    /// Where it starts, if not where this process works.
+    pub directory: Option<PathBuf>,
 }
 
 impl WorkerCommand {
@@ -30,7 +32,7 @@ impl WorkerCommand {
         let mut environment = vec![("AMD_COMGR_CACHE", Some("0".to_owned()))];
         let own = custom::file().and_then(|file| file.into_os_string().into_string().ok());
         environment.extend(own.map(|file| (custom::VARIABLE, Some(file))));
-        Self { program, args: vec![WORKER_ARGUMENT.to_owned()], environment }
+        Self { program, args: vec![WORKER_ARGUMENT.to_owned()], environment, directory: None }
     }
 
     /// This very program, as a worker.
@@ -39,6 +41,12 @@ impl WorkerCommand {
     /// When the system does not tell which program this is.
     pub fn this_program() -> std::io::Result<Self> {
         Ok(Self::of(std::env::current_exe()?))
+    }
+
+    /// Started in `directory`.
+    #[must_use]
+    pub fn at(self, directory: &Path) -> Self {
+        Self { directory: Some(directory.to_owned()), ..self }
     }
 
     /// Slowed on purpose as `slowdown` says, whatever our own environment says.

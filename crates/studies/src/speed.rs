@@ -153,29 +153,23 @@ fn stream_copy(binary: &Path, bytes: u64, stores: &str) -> Result<Option<f64>> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().ok())
 }
 
+/// Products of one type and shape by the provider that is chosen here, against each other provider, on one thread and on all.
 fn gemm_against_providers(program: &Program) -> Result<()> {
-    for dtype in ["f32", "f64"] {
-        let dtype_axis = format!("dtype={dtype}");
-        let gemm = |provider: &str| {
-            let provider = format!("provider={provider}");
-            let arguments = [
-                "gemm",
-                "--replicates",
-                "1",
-                "--axis",
-                "shape=1024x1024x1024",
-                "--axis",
-                "threads=1",
-                "--axis",
-                &dtype_axis,
-                "--axis",
-                &provider,
-            ];
-            program.figure(&arguments, "gflops")
-        };
-        for peer in ["gemm", "openblas", "mkl", "onednn"] {
-            let sides = interleaved(|| gemm("auto"), || gemm(peer))?;
-            row(&format!("gemm {dtype} 1024³, one thread, against {peer}"), "GFLOP/s", sides);
+    let all = std::thread::available_parallelism()?.to_string();
+    let threads = if all == "1" { vec!["1"] } else { vec!["1", all.as_str()] };
+    for (dtype, edge) in [("f32", 1024), ("f32", 2048), ("f64", 1024), ("bf16", 2048), ("i8", 2048)] {
+        let chosen = [format!("shape={edge}x{edge}x{edge}"), format!("dtype={dtype}")];
+        for threads in &threads {
+            let gemm = |provider: &str| {
+                let more = [format!("threads={threads}"), format!("provider={provider}")];
+                let axes = chosen.iter().chain(&more).flat_map(|axis| ["--axis", axis.as_str()]);
+                let arguments: Vec<&str> = ["gemm", "--replicates", "1"].into_iter().chain(axes).collect();
+                program.figure(&arguments, "gflops")
+            };
+            for peer in ["gemm", "openblas", "mkl", "onednn"] {
+                let sides = interleaved(|| gemm("auto"), || gemm(peer))?;
+                row(&format!("gemm {dtype} {edge}³, threads: {threads}, against {peer}"), "GFLOP/s", sides);
+            }
         }
     }
     Ok(())

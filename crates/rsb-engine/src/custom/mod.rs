@@ -173,7 +173,9 @@ impl Benchmark for OwnBenchmark {
 /// # Errors
 /// When it cannot be read, has a mistake, or names what is there already.
 pub fn load(path: &Path) -> Result<(), EntryFileError> {
-    if file().is_some_and(|known| known == path) {
+    // Workers may start elsewhere.
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if file().is_some_and(|known| known == whole) {
         return Ok(());
     }
     for benchmark in file::read(path)? {
@@ -181,7 +183,7 @@ pub fn load(path: &Path) -> Result<(), EntryFileError> {
             .register()
             .map_err(|error| EntryFileError::Invalid { path: path.to_owned(), message: error.to_string() })?;
     }
-    BROUGHT.write().unwrap_or_else(PoisonError::into_inner).file = Some(path.to_owned());
+    BROUGHT.write().unwrap_or_else(PoisonError::into_inner).file = Some(whole);
     Ok(())
 }
 

@@ -73,12 +73,12 @@ impl CommandBenches {
     }
 }
 
-/// Has `command` build in `tree`; whether it could. What it says goes to standard error.
+/// Has `command`, if there is one, build in `tree`; whether it could. What it says goes to standard error.
 ///
 /// # Errors
 /// When no shell starts.
-pub(crate) fn build(command: &BenchCommand, tree: &Path) -> anyhow::Result<bool> {
-    let Some(text) = &command.build else { return Ok(true) };
+pub(crate) fn build(command: Option<&str>, tree: &Path) -> anyhow::Result<bool> {
+    let Some(text) = command else { return Ok(true) };
     let mut command = shell(text, tree);
     command.stdin(Stdio::null()).stdout(std::io::stderr());
     Ok(command.status().context("cannot start /bin/sh")?.success())

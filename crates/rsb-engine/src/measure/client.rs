@@ -105,6 +105,9 @@ impl Worker {
                 None => starting.env_remove(name),
             };
         }
+        if let Some(directory) = &command.directory {
+            starting.current_dir(directory);
+        }
         let mut child = starting
             .args(&command.args)
             .stdin(Stdio::piped())
@@ -373,7 +376,12 @@ mod tests {
     use rsb_model::{CaseId, Params};
 
     fn shell(script: &str) -> WorkerCommand {
-        WorkerCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], environment: vec![] }
+        WorkerCommand {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            environment: vec![],
+            directory: None,
+        }
     }
 
     fn failure(script: &str, limit: Duration) -> Reason {

@@ -102,7 +102,7 @@ fn under(valgrind: &Path, log: &Path, command: &WorkerCommand) -> WorkerCommand 
     args.push(format!("--log-file={}", log.display()));
     args.push(command.program.display().to_string());
     args.extend(command.args.iter().cloned());
-    WorkerCommand { program: valgrind.to_owned(), args, environment: command.environment.clone() }
+    WorkerCommand { program: valgrind.to_owned(), args, ..command.clone() }
 }
 
 /// The total in what callgrind tells: `==7== Collected : 4042`.
@@ -213,7 +213,12 @@ mod tests {
             *count*) tries=$((tries + 1)); {of_count};;
             esac; done"#
         );
-        WorkerCommand { program: "/bin/sh".into(), args: vec!["-c".into(), script], environment: vec![] }
+        WorkerCommand {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), script],
+            environment: vec![],
+            directory: None,
+        }
     }
 
     fn case() -> Case {

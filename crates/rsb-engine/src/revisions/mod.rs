@@ -17,4 +17,4 @@ mod worktree;
 pub use against::{AgainstRequest, against};
 pub use baseline::{BaselineRevisions, MergeBase, is_in_repository, text_at};
 pub use builds::{Repository, git};
-pub use project::ProjectOptions;
+pub use project::{CustomProject, ProjectOptions};

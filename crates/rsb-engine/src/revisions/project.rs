@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use rsb_model::{Case, CaseId, Event};
 use rsb_stats::glob;
 
+use super::against::cases_of;
 use super::bench_targets::{self, BenchTargets};
 use super::builds::{Repository, git};
 use super::cargo::{self, CargoProfile, PROGRAM};
@@ -25,6 +26,17 @@ pub struct ProjectOptions {
     pub cargo: Vec<String>,
     /// Commands in place of cargo.
     pub command: Option<BenchCommand>,
+    /// A file of commands that are benchmarks, in place of either.
+    pub custom: Option<CustomProject>,
+}
+
+/// The benchmarks of a file of commands, measured in the tree of each revision.
+#[derive(Debug, Clone)]
+pub struct CustomProject {
+    /// The file; that of the user's own tree counts for every revision.
+    pub file: PathBuf,
+    /// What builds a revision, for a shell; nothing where nothing needs to be built.
+    pub build: Option<String>,
 }
 
 /// What is in the current directory of a repository.
@@ -45,6 +57,13 @@ pub(super) enum Project {
         /// The commands.
         command: BenchCommand,
     },
+    /// The commands of a file, which this program measures.
+    Custom {
+        /// Where they work, from the top of the repository.
+        directory: PathBuf,
+        /// The file, and what builds.
+        custom: CustomProject,
+    },
 }
 
 /// What one revision became.
@@ -53,6 +72,13 @@ pub(super) enum Build {
     ThisProgram(PathBuf),
     /// Another project's benchmarks.
     Benches(Arc<Benches>),
+    /// Commands, measured by this very program.
+    Custom {
+        /// Where they work.
+        tree: PathBuf,
+        /// What they measure.
+        cases: Vec<Case>,
+    },
 }
 
 impl Project {
@@ -62,6 +88,9 @@ impl Project {
     /// When one of them holds none, or they hold different ones.
     pub(super) fn of(repository: &Repository, commits: &[(&str, &str)], options: &ProjectOptions) -> Result<Self> {
         let directory = PathBuf::from(git(Path::new("."), &["rev-parse", "--show-prefix"])?);
+        if let Some(custom) = &options.custom {
+            return Ok(Self::Custom { directory, custom: custom.clone() });
+        }
         if let Some(command) = &options.command {
             return Ok(Self::Commands { directory, command: command.clone() });
         }
@@ -91,7 +120,7 @@ impl Project {
     pub(super) const fn tree_use(&self) -> TreeUse {
         match self {
             Self::ThisProgram => TreeUse::WhileBuilding,
-            Self::Cargo { .. } | Self::Commands { .. } => TreeUse::WhileMeasuring,
+            Self::Cargo { .. } | Self::Commands { .. } | Self::Custom { .. } => TreeUse::WhileMeasuring,
         }
     }
 
@@ -128,15 +157,11 @@ impl Project {
                 Ok(Some(Build::Benches(Arc::new(Benches::Executables(listed)))))
             }
             Self::Commands { directory, command } => {
-                // What a command builds lies in its tree: each side has one of its own.
-                let worktree = worktree.named(role);
-                let build =
-                    |(tree, _): (&Path, &Path), _: &mut Listener<'_>| harness::build(command, &tree.join(directory));
-                if !worktree.with_revision(commit, listener, build)? {
+                let how = command.build.as_deref();
+                let Some(tree) = built_by_command((worktree, directory), (commit, role), how, listener)? else {
                     return Ok(None);
-                }
+                };
                 let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
-                let tree = worktree.tree().join(directory);
                 let listed = CommandBenches::list(command.clone(), tree, scratch.path(), Limits::default().component);
                 let listed = match listed {
                     Ok(listed) => listed,
@@ -147,8 +172,31 @@ impl Project {
                 };
                 Ok(Some(Build::Benches(Arc::new(Benches::Command(listed)))))
             }
+            Self::Custom { directory, custom } => {
+                let how = custom.build.as_deref();
+                let Some(tree) = built_by_command((worktree, directory), (commit, role), how, listener)? else {
+                    return Ok(None);
+                };
+                let program = std::env::current_exe().context("the system does not tell which program this is")?;
+                let cases = cases_of(&program, &["--custom", &custom.file.to_string_lossy()])?;
+                Ok(Some(Build::Custom { tree, cases }))
+            }
         }
     }
+}
+
+/// The tree of `commit` where a command built it; `None` when it does not build. What a command builds lies in its tree: each
+/// side has one of its own.
+fn built_by_command(
+    (worktree, directory): (&Worktree, &Path),
+    (commit, role): (&str, &str),
+    command: Option<&str>,
+    listener: &mut Listener<'_>,
+) -> Result<Option<PathBuf>> {
+    let worktree = worktree.named(role);
+    let build = |(tree, _): (&Path, &Path), _: &mut Listener<'_>| harness::build(command, &tree.join(directory));
+    let is_built = worktree.with_revision(commit, listener, build)?;
+    Ok(is_built.then(|| worktree.tree().join(directory)))
 }
 
 /// The package in `directory` at `commit`; a workspace without one has no name.
@@ -162,7 +210,7 @@ pub(super) fn package(repository: &Repository, commit: &str, directory: &Path) -
 fn no_cargo(name: &str, directory: &Path) -> String {
     format!(
         "{name} has no {}: call this in the directory of a cargo project, or name the commands that build and measure with \
-         --build CMD --bench CMD --bench-format NAME",
+         --build CMD --bench CMD --bench-format NAME, or a file of commands with --custom FILE",
         directory.join("Cargo.toml").display()
     )
 }
@@ -180,6 +228,10 @@ impl Build {
             (Self::Benches(before), Self::Benches(after)) => {
                 Ok(SidePrograms::Benches([Arc::clone(before), Arc::clone(after)]))
             }
+            (Self::Custom { tree: before, .. }, Self::Custom { tree: after, .. }) => {
+                let program = WorkerCommand::this_program()?;
+                Ok(SidePrograms::Workers([before, after].map(|tree| vec![program.clone().at(tree)])))
+            }
             _ => bail!("this program cannot be measured beside another project"),
         }
     }
@@ -193,11 +245,14 @@ impl Build {
 
     /// The cases of another project that fit one of `wanted`, parts of ids; all of them where nothing is wanted.
     pub(super) fn cases_fitting(&self, wanted: &[String]) -> Vec<Case> {
-        let Self::Benches(benches) = self else { return Vec::new() };
-        let is_wanted = |id: &&CaseId| {
+        let is_wanted = |id: &CaseId| {
             wanted.is_empty() || wanted.iter().any(|part| glob::matches(&format!("*{part}*"), id.as_str()))
         };
-        benches.ids().filter(is_wanted).cloned().map(harness::case_of).collect()
+        match self {
+            Self::ThisProgram(_) => Vec::new(),
+            Self::Benches(benches) => benches.ids().filter(|id| is_wanted(id)).cloned().map(harness::case_of).collect(),
+            Self::Custom { cases, .. } => cases.iter().filter(|case| is_wanted(&case.id)).cloned().collect(),
+        }
     }
 
     /// Whether both do the same, so that nothing needs to be measured. A command may do anything.
@@ -223,7 +278,7 @@ impl Build {
     /// When an executable cannot be read.
     pub(super) fn measures_alike(&self, other: &Self, case: &Case) -> Result<bool> {
         match self {
-            Self::ThisProgram(_) => self.does_as(other),
+            Self::ThisProgram(_) | Self::Custom { .. } => self.does_as(other),
             Self::Benches(_) => Ok(self.cases_alike(other, std::slice::from_ref(case))?.contains(&case.id)),
         }
     }
@@ -235,7 +290,7 @@ impl Build {
     pub(super) fn cases_alike(&self, other: &Self, cases: &[Case]) -> Result<BTreeSet<CaseId>> {
         let executables = |build: &Self| match build {
             Self::Benches(benches) => Some(Arc::clone(benches)),
-            Self::ThisProgram(_) => None,
+            Self::ThisProgram(_) | Self::Custom { .. } => None,
         };
         let (Some(own), Some(others)) = (executables(self), executables(other)) else { return Ok(BTreeSet::new()) };
         let mut known: BTreeMap<[PathBuf; 2], bool> = BTreeMap::new();

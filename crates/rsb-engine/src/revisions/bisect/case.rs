@@ -32,11 +32,14 @@ pub(super) struct ChosenCase {
 pub(super) fn find(build: &Build, wanted: &str) -> Result<ChosenCase, EngineError> {
     let cases = match build {
         Build::ThisProgram(program) => of_every_suite(program)?,
-        Build::Benches(_) => build.cases_fitting(&[]).into_iter().map(|case| ChosenCase { case, suite: "" }).collect(),
+        Build::Benches(_) | Build::Custom { .. } => {
+            build.cases_fitting(&[]).into_iter().map(|case| ChosenCase { case, suite: "" }).collect()
+        }
     };
     let list = match build {
         Build::ThisProgram(_) => "`run --suite full --dry-run` lists those of this tree",
         Build::Benches(_) => "`cargo bench -- --list` lists those of this tree",
+        Build::Custom { .. } => "`list --custom FILE` lists the benchmarks of the file",
     };
     choose(wanted, cases, list).map_err(|message| EngineError::usage(anyhow!(message)))
 }
@@ -66,7 +69,7 @@ fn of_every_suite(program: &Path) -> Result<Vec<ChosenCase>, EngineError> {
 pub(super) fn has(build: &Build, found: &ChosenCase) -> Result<(), String> {
     let cases = match build {
         Build::ThisProgram(program) => cases_of(program, &["--suite", found.suite]),
-        Build::Benches(_) => Ok(build.cases_fitting(&[])),
+        Build::Benches(_) | Build::Custom { .. } => Ok(build.cases_fitting(&[])),
     };
     match cases {
         Ok(cases) if cases.iter().any(|case| case.id == found.case.id) => Ok(()),

@@ -140,7 +140,7 @@ impl<'a> Steps<'a> {
     /// What was tried before and measures the case as `build` does.
     fn same_as(&self, commit: &Commit, build: &Build) -> Result<Option<&Seen>> {
         let reads_alike = |seen: &Seen| match build {
-            Build::ThisProgram(_) => Ok(true),
+            Build::ThisProgram(_) | Build::Custom { .. } => Ok(true),
             Build::Benches(_) => self.builder.repository.data_differs(&seen.name, &commit.hash).map(|differs| !differs),
         };
         for seen in &self.seen {
