@@ -4,12 +4,14 @@
 mod gallery;
 mod models;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use rsb_model::field::{FIELDS, FieldRole};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
+use serde_json::Value;
 
 use crate::common::Bench;
 
@@ -75,7 +77,8 @@ fn the_page_of_architectures_follows_the_table() {
 
 #[test]
 fn the_glossary_holds_every_field() {
-    let mut table = String::from("| field | unit | better | meaning |\n|---|---|---|---|\n");
+    let recorded = recorded();
+    let mut table = String::from("| field | unit | better | meaning | recorded |\n|---|---|---|---|---|\n");
     for field in FIELDS {
         let better = match field.role {
             FieldRole::Metric(rsb_model::Better::Higher) => "higher",
@@ -84,9 +87,38 @@ fn the_glossary_holds_every_field() {
             FieldRole::Fact => "fact",
         };
         let about = field.about.replace('|', "\\|");
-        writeln!(table, "| `{}` | {} | {better} | {about} |", field.name, field.unit).unwrap();
+        let run = recorded.iter().find(|(_, keys)| keys.contains(field.name));
+        let run = run.map_or_else(|| "-".to_owned(), |(name, _)| format!("[{name}](gallery/{name}.json)"));
+        writeln!(table, "| `{}` | {} | {better} | {about} | {run} |", field.name, field.unit).unwrap();
     }
     check_section(&root().join("docs/glossary.md"), "fields", &table);
+}
+
+/// The real runs beside the gallery by name, with every key in them that has a value.
+fn recorded() -> Vec<(String, BTreeSet<String>)> {
+    let files = std::fs::read_dir(root().join("docs/gallery")).unwrap().map(|entry| entry.unwrap().path());
+    let runs = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    let mut recorded = Vec::new();
+    for path in runs {
+        let mut keys = BTreeSet::new();
+        add_keys(&serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap(), &mut keys);
+        recorded.push((path.file_stem().unwrap().to_string_lossy().into_owned(), keys));
+    }
+    recorded.sort();
+    recorded
+}
+
+fn add_keys(value: &Value, keys: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| add_keys(value, keys)),
+        Value::Object(members) => {
+            for (key, value) in members.iter().filter(|(_, value)| !value.is_null()) {
+                keys.insert(key.clone());
+                add_keys(value, keys);
+            }
+        }
+        _ => {}
+    }
 }
 
 #[test]
