@@ -11,18 +11,18 @@ pub struct KernelFiles {
     /// What the library is called.
     pub name: &'static str,
     /// The directory beside it, such as `rocblas`.
-    pub folder: &'static str,
+    pub directory: &'static str,
     /// The variable that names another one.
     pub variable: &'static str,
 }
 
 impl KernelFiles {
     /// The directories in which the library at `library` may keep its kernels: what its variable says, else
-    /// `<folder>/library` beside it, or `<folder>/<version>/library` as Debian has it.
+    /// `<directory>/library` beside it, or `<directory>/<version>/library` as Debian has it.
     pub fn dirs(&self, library: &Path) -> Vec<PathBuf> {
         match std::env::var_os(self.variable).filter(|dir| !dir.is_empty()) {
             Some(dir) => vec![dir.into()],
-            None => beside(library, self.folder),
+            None => beside(library, self.directory),
         }
     }
 
@@ -50,12 +50,12 @@ impl KernelFiles {
     }
 }
 
-fn beside(library: &Path, folder: &str) -> Vec<PathBuf> {
+fn beside(library: &Path, directory: &str) -> Vec<PathBuf> {
     // Behind links such as librocblas.so.5 the file may lie elsewhere; both places count.
     let real = library.canonicalize().ok();
     let beside = [Some(library), real.as_deref()].into_iter().flatten().filter_map(Path::parent);
     let mut all: Vec<PathBuf> = Vec::new();
-    for root in beside.map(|dir| dir.join(folder)) {
+    for root in beside.map(|dir| dir.join(directory)) {
         let versions = std::fs::read_dir(&root).into_iter().flatten().filter_map(Result::ok);
         all.push(root.join("library"));
         all.extend(versions.map(|entry| entry.path().join("library")));
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     const ROCBLAS: KernelFiles =
-        KernelFiles { name: "rocBLAS", folder: "rocblas", variable: "RSB_TEST_KERNELS_OF_NO_LIBRARY" };
+        KernelFiles { name: "rocBLAS", directory: "rocblas", variable: "RSB_TEST_KERNELS_OF_NO_LIBRARY" };
 
     #[test]
     fn kernels_are_found_beside_the_library_in_both_layouts() {
@@ -97,7 +97,7 @@ mod tests {
                 let error = ROCBLAS.check(missing, &dirs).unwrap_err();
                 assert!(error.what.contains(missing) && error.cure.contains(ROCBLAS.variable), "{error}");
             }
-            let of_another = KernelFiles { folder: "hipblaslt", ..ROCBLAS };
+            let of_another = KernelFiles { directory: "hipblaslt", ..ROCBLAS };
             assert!(of_another.dirs(&lib.path().join("libhipblaslt.so.1")).is_empty());
         }
     }

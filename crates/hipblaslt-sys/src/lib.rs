@@ -193,7 +193,7 @@ function_table! {
 
 /// Where it keeps its kernels. Without those for the GPU its heuristic says that a value is not acceptable.
 pub const KERNELS: KernelFiles =
-    KernelFiles { name: "hipBLASLt", folder: "hipblaslt", variable: "HIPBLASLT_TENSILE_LIBPATH" };
+    KernelFiles { name: "hipBLASLt", directory: "hipblaslt", variable: "HIPBLASLT_TENSILE_LIBPATH" };
 
 /// The library, by its names of ROCm 7, 6 and those without a version.
 const LIBRARY: RocmLibrary = RocmLibrary {

@@ -12,7 +12,7 @@ use hip_runtime_sys::{KernelFiles, Unavailable, function_table, hipStream_t};
 
 /// Where it keeps its kernels. Look there before a handle is made: without those for the GPU it ends the process.
 pub const KERNELS: KernelFiles =
-    KernelFiles { name: "rocBLAS", folder: "rocblas", variable: "ROCBLAS_TENSILE_LIBPATH" };
+    KernelFiles { name: "rocBLAS", directory: "rocblas", variable: "ROCBLAS_TENSILE_LIBPATH" };
 
 /// A status; 0 is success. See [`status`].
 pub type rocblas_status = c_int;
