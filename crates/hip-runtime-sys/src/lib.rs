@@ -7,6 +7,7 @@
 
 mod hip;
 mod hiprtc;
+mod kernel_files;
 mod properties;
 mod rccl;
 pub mod search;
@@ -17,6 +18,7 @@ pub use hip::{
     memcpy, stream_capture,
 };
 pub use hiprtc::{Hiprtc, hiprtcProgram, hiprtcResult, result};
+pub use kernel_files::KernelFiles;
 pub use properties::{PropertiesR0000, PropertiesR0600, text};
 pub use rccl::rccl;
 pub use runtime_loading::{Lack, Loaded, Unavailable, function_table};

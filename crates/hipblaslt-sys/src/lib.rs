@@ -9,7 +9,7 @@
 use std::ffi::{c_int, c_void};
 
 use hip_runtime_sys::search::{RocmLibrary, RocmPaths};
-use hip_runtime_sys::{Unavailable, function_table};
+use hip_runtime_sys::{KernelFiles, Unavailable, function_table};
 
 /// A status; 0 is success. See [`status`].
 pub type hipblasStatus_t = c_int;
@@ -190,6 +190,10 @@ function_table! {
         ) -> hipblasStatus_t;
     }
 }
+
+/// Where it keeps its kernels. Without those for the GPU its heuristic says that a value is not acceptable.
+pub const KERNELS: KernelFiles =
+    KernelFiles { name: "hipBLASLt", directory: "hipblaslt", variable: "HIPBLASLT_TENSILE_LIBPATH" };
 
 /// The library, by its names of ROCm 7, 6 and those without a version.
 const LIBRARY: RocmLibrary = RocmLibrary {

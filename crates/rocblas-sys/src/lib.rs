@@ -5,14 +5,14 @@
 // The names are those of the C interface, so that its documentation can be searched for them.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 
-mod tensile;
-
 use std::ffi::{c_char, c_int, c_void};
 
 use hip_runtime_sys::search::{RocmLibrary, RocmPaths};
-use hip_runtime_sys::{Unavailable, function_table, hipStream_t};
+use hip_runtime_sys::{KernelFiles, Unavailable, function_table, hipStream_t};
 
-pub use tensile::{check_kernels, kernel_dirs};
+/// Where it keeps its kernels. Look there before a handle is made: without those for the GPU it ends the process.
+pub const KERNELS: KernelFiles =
+    KernelFiles { name: "rocBLAS", directory: "rocblas", variable: "ROCBLAS_TENSILE_LIBPATH" };
 
 /// A status; 0 is success. See [`status`].
 pub type rocblas_status = c_int;
@@ -105,7 +105,7 @@ pub const GEMM_ALGO_STANDARD: c_int = 0;
 function_table! {
     /// What is used of rocBLAS.
     pub struct RocBlas {
-        /// A handle. It needs a device and may end the process where kernels are missing: see [`check_kernels`].
+        /// A handle. It needs a device and may end the process where kernels are missing: see [`KERNELS`].
         fn rocblas_create_handle(handle: *mut rocblas_handle) -> rocblas_status;
         /// Gives it back.
         fn rocblas_destroy_handle(handle: rocblas_handle) -> rocblas_status;

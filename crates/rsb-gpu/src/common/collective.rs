@@ -130,7 +130,9 @@ impl Clique {
             Some(text) => format!("{} ({status})", unsafe { CStr::from_ptr(text) }.to_string_lossy()),
             None => format!("status {status}"),
         };
-        let cure = "set NCCL_DEBUG=INFO to see more, or choose algorithm=auto";
+        // RCCL wants that variable of an MI300 whose firmware is old or does not tell its version.
+        let cure = "set NCCL_DEBUG=INFO to see more, or choose algorithm=auto; for RCCL on an MI300 set \
+                    HSA_NO_SCRATCH_RECLAIM=1";
         Err(DeviceError::Failed(Reason::new(call, text, cure)))
     }
 }

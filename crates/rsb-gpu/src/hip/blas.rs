@@ -4,12 +4,10 @@
 use std::cell::Cell;
 use std::ffi::{CStr, c_int};
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use rocblas_sys::{
-    GEMM_ALGO_STANDARD, RocBlas, check_kernels, datatype, kernel_dirs, math_mode, operation, rocblas_handle,
-    rocblas_status, status,
+    GEMM_ALGO_STANDARD, KERNELS, RocBlas, datatype, math_mode, operation, rocblas_handle, rocblas_status, status,
 };
 use rsb_model::{Dtype, Reason};
 
@@ -59,10 +57,9 @@ impl Blas {
     pub(super) fn open(core: &Rc<Core>, kernels: Kernels) -> Result<Rc<Self>, DeviceError> {
         let api = RocBlas::load().map_err(lacking)?;
         if kernels == Kernels::InFiles {
-            let explicit =
-                std::env::var_os("ROCBLAS_TENSILE_LIBPATH").filter(|path| !path.is_empty()).map(PathBuf::from);
-            let dirs = kernel_dirs(api.loaded().path(), explicit.as_deref());
-            check_kernels(&core.arch, &dirs).map_err(|missing| DeviceError::Unsupported(unavailable(missing)))?;
+            let dirs = KERNELS.dirs(api.loaded().path());
+            let missing = |missing| DeviceError::Unsupported(unavailable(missing));
+            KERNELS.check(&core.arch, &dirs).map_err(missing)?;
         }
         core.activate()?;
         let _ = writeln!(

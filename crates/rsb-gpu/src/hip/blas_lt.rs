@@ -6,11 +6,11 @@ use std::rc::Rc;
 
 use hip_runtime_sys::Unavailable;
 use hipblaslt_sys::{
-    ALGORITHM_WORDS, HipblasLt, OLDEST_VERSION, compute, datatype, descriptor, layout, operation, status,
+    ALGORITHM_WORDS, HipblasLt, KERNELS, OLDEST_VERSION, compute, datatype, descriptor, layout, operation, status,
 };
 use rsb_model::{Dtype, Reason};
 
-use crate::common::{BlasOffer, Core, LtBlas, LtNumbers, lacking, lt_calls};
+use crate::common::{BlasOffer, Core, LtBlas, LtNumbers, lacking, lt_calls, unavailable};
 use rsb_device::device::DeviceError;
 
 /// What it can do.
@@ -69,6 +69,12 @@ fn status_text(code: c_int) -> (&'static str, bool) {
 pub(super) fn open(core: &Rc<Core>) -> Result<Rc<LtBlas>, DeviceError> {
     let api = HipblasLt::load().map_err(lacking)?;
     let path = api.loaded().path();
+    // Where it keeps them in another way, it says itself what it lacks.
+    let dirs = KERNELS.dirs(path);
+    if !dirs.is_empty() {
+        let missing = |missing| DeviceError::Unsupported(unavailable(missing));
+        KERNELS.check(&core.arch, &dirs).map_err(missing)?;
+    }
     let lacks = |name: &str| lacking(Unavailable::symbol(name, path));
     let calls = lt_calls!(
         api,
