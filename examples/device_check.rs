@@ -7,9 +7,9 @@
 use std::process::ExitCode;
 
 use rsb_device::operation::{
-    Convolution, Elementwise, ElementwiseOp, Epilogue, Gemm, HostMemory, Launch, LaunchMode, MemoryStream, Normalize,
-    NormalizeOp, OutputWidth, PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, StreamPattern,
-    Transfer, TransferDirection,
+    Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory, Launch, LaunchMode, MemoryStream,
+    Normalize, NormalizeOp, OutputWidth, PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores,
+    StreamPattern, Transfer, TransferDirection,
 };
 use rsb_device::{Buffer, Device, DeviceError, Operation, Options, child, reference};
 use rsb_engine::backends::registry;
@@ -149,8 +149,11 @@ fn cases() -> Vec<(Operation, Options)> {
             NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 301 })),
         );
         all.push(Operation::Convolution(convolution(dtype)));
-        let cache = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 7, capacity: 11, position: 4 };
-        all.push(Operation::Rearrange(cache));
+        all.push(Operation::Gather(Gather { dtype, of: 9, rows: 5, width: 8 }));
+        for rotary in [false, true] {
+            let cache = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 8, capacity: 11, position: 4, rotary };
+            all.push(Operation::Rearrange(cache));
+        }
     }
     for dtype in Dtype::ALL {
         all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 64 * PeakArithmetic::UNIT }));

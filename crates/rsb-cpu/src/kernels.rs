@@ -21,6 +21,7 @@ use rsb_model::{Dtype, Reason};
 use super::memory::Memory;
 use super::thread_pool::ThreadPool;
 use super::{gemm, heap};
+use rsb_device::convert::Sixteen;
 use rsb_device::device::{DeviceError, Kernel, Options};
 use rsb_device::operation::Operation;
 pub(super) use span::Span;
@@ -91,6 +92,7 @@ pub(super) fn prepare(
         Operation::Reduce(op) => reduce::kernel(op, bound)?,
         Operation::Normalize(op) => normalize::kernel(op, bound)?,
         Operation::Rearrange(op) => rearrange::kernel(*op, bound)?,
+        Operation::Gather(op) => rearrange::gather(*op, bound)?,
         Operation::Convolution(op) => convolution::kernel(op, bound)?,
         Operation::Gemm(op) => gemm::kernel(op, options, bound)?,
         Operation::PeakArithmetic(op) => peak::kernel(op, bound)?,
@@ -123,6 +125,16 @@ fn native_name() -> &'static str {
 
 pub(super) fn unsupported(what: impl Into<String>, why: impl Into<String>, cure: &str) -> DeviceError {
     DeviceError::Unsupported(Reason::new(what, why, cure))
+}
+
+/// How numbers of 16 bits lie in memory, or nothing for f32: the types that are computed in f32.
+pub(super) fn format_of(operation: &str, dtype: Dtype) -> Result<Option<Sixteen>, DeviceError> {
+    match dtype {
+        Dtype::F32 => Ok(None),
+        Dtype::F16 => Ok(Some(Sixteen::F16)),
+        Dtype::Bf16 => Ok(Some(Sixteen::Bf16)),
+        other => Err(no_kernel(operation, other, "f32, f16 and bf16")),
+    }
 }
 
 /// For the data types that an operation has no kernel for.

@@ -6,7 +6,7 @@ use rsb_model::Dtype;
 use super::*;
 use rsb_device::convert::{decode, word};
 use rsb_device::operation::{
-    Allocate, Churn, Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, PeakArithmetic,
+    Allocate, Churn, Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, PeakArithmetic,
     PointerChase, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Touch,
 };
 use rsb_device::reference::{execute, fill, tolerance, verify};
@@ -115,11 +115,22 @@ proptest! {
         dtype in prop::sample::select(vec![Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16]),
         (batch, rows, columns, width) in (1_u64..4, 1_u64..9, 1_u64..9, 1_u64..20),
         (position, room) in (0_u64..5, 0_u64..5),
-        count in any_threads(),
+        (rotary, count) in (any::<bool>(), any_threads()),
     ) {
         let capacity = position + rows + room;
-        let op = Rearrange { dtype, batch, rows, columns, width, capacity, position };
+        // Only pairs are turned, and only what is computed in f32.
+        let (width, rotary) = if dtype == Dtype::F64 { (width, false) } else { (width << u32::from(rotary), rotary) };
+        let op = Rearrange { dtype, batch, rows, columns, width, capacity, position, rotary };
         check(&Operation::Rearrange(op), &threads(count)).unwrap();
+    }
+
+    #[test]
+    fn gathered_rows(
+        dtype in prop::sample::select(vec![Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16]),
+        (of, rows, width) in (1_u64..50, 1_u64..40, 1_u64..20),
+        count in any_threads(),
+    ) {
+        check(&Operation::Gather(Gather { dtype, of, rows, width }), &threads(count)).unwrap();
     }
 
     #[test]

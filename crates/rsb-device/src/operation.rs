@@ -4,14 +4,16 @@
 
 mod collective;
 mod host;
+mod rows;
 mod tensor;
 mod traffic;
 
 pub use collective::{Collective, CollectiveKind, CollectiveLane, CollectivePart, Placement};
 pub use host::{HostMemory, Launch, LaunchMode, Transfer, TransferDirection};
+pub use rows::{Gather, Rearrange};
 pub use tensor::{
     Convolution, Elementwise, ElementwiseOp, Epilogue, Gemm, Init, Normalize, NormalizeOp, OutputWidth, PeakArithmetic,
-    Rearrange, Reduce, ReduceOp,
+    Reduce, ReduceOp,
 };
 pub use traffic::{Allocate, Churn, MemoryStream, PointerChase, Stores, StreamPattern, Touch};
 
@@ -36,10 +38,12 @@ pub enum Operation {
     Elementwise(Elementwise),
     /// All elements to one.
     Reduce(Reduce),
-    /// Softmax or layer norm along rows.
+    /// Softmax, layer norm or RMS norm along rows.
     Normalize(Normalize),
     /// Rows put into another order, as attention needs them.
     Rearrange(Rearrange),
+    /// Rows of a table, by their indices.
+    Gather(Gather),
     /// 2-D convolution, NCHW.
     Convolution(Convolution),
     /// C ← epilogue(alpha·op(A)·op(B) + beta·C), row-major, batched.
@@ -111,6 +115,7 @@ impl Operation {
             Self::Reduce(op) => vec![BufferSpec::new(Role::Input, op.dtype, op.elements), op.output()],
             Self::Normalize(op) => op.buffers(),
             Self::Rearrange(op) => op.buffers(),
+            Self::Gather(op) => op.buffers(),
             Self::Convolution(op) => op.buffers(),
             Self::Gemm(op) => op.buffers(),
             Self::PeakArithmetic(op) => vec![BufferSpec::new(Role::Output, op.result_dtype(), 1)],
@@ -148,8 +153,11 @@ impl Operation {
             Self::Convolution(op) => op.flops(),
             Self::Gemm(op) => op.flops(),
             Self::PeakArithmetic(op) => op.operations as f64,
+            // Of a complex product four multiplications and two sums, for two elements.
+            Self::Rearrange(op) if op.rotary => 3.0 * op.elements() as f64,
             Self::PointerChase(_)
             | Self::Rearrange(_)
+            | Self::Gather(_)
             | Self::Allocate(_)
             | Self::Churn(_)
             | Self::Transfer(_)
@@ -162,7 +170,8 @@ impl Operation {
     pub fn bytes_moved(&self) -> f64 {
         match self {
             Self::PointerChase(chase) => chase.accesses as f64 * 8.0,
-            Self::Rearrange(op) => 2.0 * op.dtype.bytes(op.elements()) as f64,
+            Self::Rearrange(op) => 2.0 * op.dtype.bytes(op.elements()) as f64 + op.dtype.bytes(op.angles()) as f64,
+            Self::Gather(op) => 2.0 * op.dtype.bytes(op.elements()) as f64 + 8.0 * op.rows as f64,
             Self::Transfer(op) => op.bytes_moved(),
             Self::PeakArithmetic(_) | Self::Allocate(_) | Self::Churn(_) | Self::Launch(_) => 0.0,
             _ => self
@@ -187,6 +196,7 @@ impl Operation {
             Self::Reduce(op) => Some(op.dtype),
             Self::Normalize(op) => Some(op.dtype),
             Self::Rearrange(op) => Some(op.dtype),
+            Self::Gather(op) => Some(op.dtype),
             Self::Convolution(op) => Some(op.dtype),
             Self::Gemm(op) => Some(op.dtype),
             Self::PeakArithmetic(op) => Some(op.dtype),
@@ -203,6 +213,7 @@ impl Operation {
             Self::Reduce(op) => op.op.as_str(),
             Self::Normalize(op) => op.op.as_str(),
             Self::Rearrange(_) => "rearrange",
+            Self::Gather(_) => "gather",
             Self::Convolution(_) => "convolution",
             Self::Gemm(_) => "gemm",
             Self::PeakArithmetic(_) => "compute-peak",

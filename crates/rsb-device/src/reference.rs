@@ -9,7 +9,9 @@ mod shared;
 mod verify;
 
 pub use execute::execute;
-pub use maths::{ConvolutionPoint, convolution_element, elementwise, gemm_element, layer_norm_row, softmax_row};
+pub use maths::{
+    ConvolutionPoint, convolution_element, elementwise, gemm_element, normalized_row, rearranged_element, softmax_row,
+};
 pub use verify::{distribution, fill, init, tolerance, verify};
 
 #[cfg(test)]

@@ -102,11 +102,46 @@ __device__ inline void rearrange(
     }
 }
 
+// The same, each two neighbors turned as a complex number by that of their place in `angles`, which has a row for each
+// of `rows`.
+template <class T>
+__device__ inline void rotate(
+    const T *x, const T *angles, T *y, u64 batch, u64 rows, u64 columns, u64 width, u64 capacity, u64 position) {
+    typedef typename Wide<T>::type W;
+    for (u64 pair = thread_index(); pair < batch * rows * columns * width / 2; pair += thread_count()) {
+        const u64 at = 2 * pair;
+        const u64 within = at % width, column = at / width % columns, row = at / width / columns % rows;
+        const u64 outer = at / width / columns / rows;
+        const T *angle = angles + row * width + within;
+        T *to = y + ((outer * columns + column) * capacity + position + row) * width + within;
+        const W first = wide(x[at]), second = wide(x[at + 1]), cosine = wide(angle[0]), sine = wide(angle[1]);
+        to[0] = narrow<T>(first * cosine - second * sine);
+        to[1] = narrow<T>(first * sine + second * cosine);
+    }
+}
+
+// Rows of `x` by their indices; one that is not there leaves its row as it was.
+template <class T>
+__device__ inline void gather(const T *x, const u64 *index, T *y, u64 of, u64 rows, u64 width) {
+    for (u64 at = thread_index(); at < rows * width; at += thread_count()) {
+        const u64 from = index[at / width];
+        if (from < of) y[at] = x[from * width + at % width];
+    }
+}
+
 #define RSB_REARRANGE(NAME, T) \
     RSB_KERNEL(1024) \
     rsb_rearrange_##NAME( \
         const T *x, T *y, u64 batch, u64 rows, u64 columns, u64 width, u64 capacity, u64 position) { \
         rearrange<T>(x, y, batch, rows, columns, width, capacity, position); \
+    } \
+    RSB_KERNEL(1024) \
+    rsb_rotate_##NAME( \
+        const T *x, const T *angles, T *y, u64 batch, u64 rows, u64 columns, u64 width, u64 capacity, u64 position) { \
+        rotate<T>(x, angles, y, batch, rows, columns, width, capacity, position); \
+    } \
+    RSB_KERNEL(1024) rsb_gather_##NAME(const T *x, const u64 *index, T *y, u64 of, u64 rows, u64 width) { \
+        gather<T>(x, index, y, of, rows, width); \
     }
 
 RSB_REARRANGE(f64, double)

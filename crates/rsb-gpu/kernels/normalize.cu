@@ -42,6 +42,19 @@ __device__ inline void layer_norm(
     }
 }
 
+template <class T>
+__device__ inline void rms_norm(const T *x, const T *gain, T *y, u64 rows, u64 columns, double epsilon) {
+    typedef typename Wide<T>::type W;
+    for (u64 row = blockIdx.x; row < rows; row += gridDim.x) {
+        const T *from = x + row * columns;
+        T *to = y + row * columns;
+        W squares = 0;
+        for (u64 i = threadIdx.x; i < columns; i += RSB_THREADS) squares += wide(from[i]) * wide(from[i]);
+        const W scale = (W)1 / root(across_block(squares, Plus()) / (W)columns + (W)epsilon);
+        for (u64 i = threadIdx.x; i < columns; i += RSB_THREADS) to[i] = narrow<T>(wide(from[i]) * scale * wide(gain[i]));
+    }
+}
+
 #define RSB_NORMALIZE(NAME, T) \
     RSB_KERNEL(RSB_THREADS) rsb_softmax_##NAME(const T *x, T *y, u64 rows, u64 columns) { \
         softmax<T>(x, y, rows, columns); \
@@ -50,6 +63,10 @@ __device__ inline void layer_norm(
     rsb_layer_norm_##NAME( \
         const T *x, const T *gain, const T *bias, T *y, u64 rows, u64 columns, double epsilon) { \
         layer_norm<T>(x, gain, bias, y, rows, columns, epsilon); \
+    } \
+    RSB_KERNEL(RSB_THREADS) \
+    rsb_rms_norm_##NAME(const T *x, const T *gain, T *y, u64 rows, u64 columns, double epsilon) { \
+        rms_norm<T>(x, gain, y, rows, columns, epsilon); \
     }
 
 RSB_NORMALIZE(f64, double)

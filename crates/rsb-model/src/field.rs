@@ -173,6 +173,7 @@ fields! {
     num_heads One Parameter, "attention heads";
     head_dim One Parameter, "length of one attention head";
     num_kv_heads One Parameter, "heads of keys and values, each of which serves several of queries";
+    vocabulary_size One Parameter, "words that a model knows";
     prompt_length One Parameter, "tokens in a prompt";
     output_length One Parameter, "tokens generated";
     num_prompts One Parameter, "prompts sent";

@@ -165,6 +165,13 @@ pub(crate) fn plan(operation: &Operation, options: &Options, target: Target) -> 
         Operation::Reduce(op) => planner.reduce(*op),
         Operation::Normalize(op) => planner.normalize(op)?,
         Operation::Rearrange(op) => planner.rearrange(op)?,
+        Operation::Gather(_) => {
+            return Err(unsupported(
+                "rows of a table by their indices",
+                "the portable kernels have no such lookup",
+                "leave the vocabulary out, or measure with --backend rocm, cuda or cpu",
+            ));
+        }
         Operation::Convolution(op) => tensor::convolution(op)?,
         Operation::Gemm(op) => planner.gemm(op)?,
         _ => {

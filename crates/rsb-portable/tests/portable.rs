@@ -103,8 +103,10 @@ fn kernels() -> Vec<Operation> {
                 all.push(Operation::Normalize(Normalize { op, dtype, rows: 7, columns }));
             }
         }
-        let order = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 8, capacity: 11, position: 4 };
-        all.push(Operation::Rearrange(order));
+        for rotary in [false, true] {
+            let order = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 8, capacity: 11, position: 4, rotary };
+            all.push(Operation::Rearrange(order));
+        }
         all.push(convolution(dtype));
         all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 7 * PeakArithmetic::UNIT }));
     }

@@ -2,19 +2,21 @@
 //! sums, and rows put into another order for attention and its cache.
 //!
 //! The blocks are those of GPT-2 without biases: x + attention(norm(x)), then x + GELU(norm(x)·W₁)·W₂; or with what later
-//! models changed: heads of queries that share keys and values, and a gated hidden layer. A pass handles `queries` tokens
+//! models changed: RMS norm, rotary positions, heads of queries that share keys and values, and a gated hidden layer. A
+//! pass handles `queries` tokens
 //! of each sequence at the end of `positions`; keys and values of those before lie in the cache.
 
 mod block;
 mod check;
 mod reference;
 
+use rsb_device::operation::NormalizeOp;
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream};
 use rsb_model::{Dtype, Reason};
 
 use crate::benchmark::Failure;
 use crate::timed::check_time;
-use block::Block;
+use block::{Block, Words};
 
 /// What comes after attention in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +37,12 @@ pub(crate) struct Shape {
     /// Heads of keys and values, each of which serves as many of queries: a divisor of `heads`.
     pub(crate) kv_heads: u64,
     pub(crate) mlp: Mlp,
+    /// Layer norm or RMS norm.
+    pub(crate) norm: NormalizeOp,
+    /// Whether queries and keys are turned by their positions.
+    pub(crate) rotary: bool,
+    /// Words: a table of them before the first block and a head for them after the last; neither where there are none.
+    pub(crate) vocabulary: u64,
     /// Sequences.
     pub(crate) batch: u64,
     /// Tokens of each sequence that this pass handles.
@@ -72,13 +80,51 @@ impl Shape {
         self.queries > 1
     }
 
-    /// Weights of all blocks.
+    /// Cosine and sine that pair `pair` of a head is multiplied by at `position`, as in Llama 3: the first turns by a
+    /// radian a position, the later ones ever more slowly.
+    fn turn(&self, position: u64, pair: u64) -> (f64, f64) {
+        const BASE: f64 = 500_000.0;
+        let angle = position as f64 * BASE.powf(-((2 * pair) as f64) / self.head_dim as f64);
+        (angle.cos(), angle.sin())
+    }
+
+    /// Rows of weights that a norm has, whose first input is what it normalizes.
+    const fn norm_rows(&self) -> u64 {
+        self.norm.inputs() as u64 - 1
+    }
+
+    /// Weights of all blocks and, where there is a vocabulary, of its table, the last norm and the head.
     pub(crate) const fn weights(&self) -> u64 {
         let width = self.width();
+        let words =
+            if self.vocabulary > 0 { self.vocabulary.saturating_mul(2).saturating_add(self.norm_rows()) } else { 0 };
+        let rows = 2 * self.norm_rows();
         let to_hidden = if matches!(self.mlp, Mlp::SwiGlu) { 3 } else { 2 };
         let of_hidden = self.hidden().saturating_mul(to_hidden);
         let columns = width.saturating_add(self.kv_width()).saturating_mul(2).saturating_add(of_hidden);
-        self.layers.saturating_mul(width.saturating_mul(columns.saturating_add(4)))
+        self.layers.saturating_mul(columns.saturating_add(rows)).saturating_add(words).saturating_mul(width)
+    }
+
+    /// Weights that a pass reads: of the table a row for each token.
+    pub(crate) const fn weights_read(&self) -> u64 {
+        let rows = if self.vocabulary > 0 { self.tokens() } else { 0 };
+        let table = self.vocabulary.saturating_mul(self.width());
+        self.weights().saturating_sub(table).saturating_add(rows.saturating_mul(self.width()))
+    }
+
+    /// Elements as large as `count` indices together.
+    const fn of_indices(&self, count: u64) -> u64 {
+        count.saturating_mul(64 / self.dtype.bits())
+    }
+
+    /// Elements before the first block and after the last: indices of words, the last tokens, those normed, logits.
+    const fn of_words(&self) -> u64 {
+        if self.vocabulary == 0 {
+            return 0;
+        }
+        let picked = if self.is_masked() { self.of_indices(1).saturating_add(self.width()) } else { 0 };
+        let last = picked.saturating_add(self.width()).saturating_add(self.vocabulary);
+        self.of_indices(self.tokens()).saturating_add(self.batch.saturating_mul(last))
     }
 
     /// Keys and values that all blocks keep.
@@ -95,8 +141,11 @@ impl Shape {
         let of_token = self.width().saturating_mul(states + 9).saturating_add(self.kv_width().saturating_mul(2));
         let hidden = self.hidden().saturating_mul(if matches!(self.mlp, Mlp::SwiGlu) { 5 } else { 2 });
         let tables = if self.is_masked() { 4 } else { 2 };
+        let angles = if self.rotary { self.queries.saturating_mul(self.head_dim) } else { 0 };
         self.weights()
             .saturating_add(self.cached())
+            .saturating_add(angles)
+            .saturating_add(self.of_words())
             .saturating_add(of_token.saturating_add(hidden).saturating_mul(self.tokens()))
             .saturating_add((tables as u64).saturating_mul(scores))
     }
@@ -107,7 +156,8 @@ impl Shape {
         let queries = if self.is_masked() { positions } else { 1 };
         let layers = if self.layers > 1 { 2 } else { 1 };
         let kv_heads = if self.kv_heads < self.heads { 2 } else { 4 };
-        Self { layers, heads: 4, kv_heads, head_dim: 8, batch: 2, queries, positions, ..*self }
+        let vocabulary = if self.vocabulary > 0 { 20 } else { 0 };
+        Self { layers, heads: 4, kv_heads, head_dim: 8, vocabulary, batch: 2, queries, positions, ..*self }
     }
 }
 
@@ -123,7 +173,10 @@ struct Model<'d> {
     device: &'d dyn Device,
     shape: Shape,
     blocks: Vec<Block>,
+    words: Option<Words>,
     stages: Vec<Stage<'d>>,
+    /// The first stage of the last block.
+    last_block: usize,
     stream: Box<dyn Stream + 'd>,
     input: Buffer,
     output: Buffer,
@@ -143,10 +196,10 @@ impl<'d> Model<'d> {
         Ok(self.stream.synchronize()?)
     }
 
-    /// The stages of the last block: what they worked on is still there.
-    fn last_block(&self) -> &[Stage<'d>] {
-        let of_block = self.stages.len() / self.blocks.len().max(1);
-        self.stages.get(self.stages.len() - of_block..).unwrap_or_default()
+    /// Stages of which what they worked on is still there: the lookup of words, the last block and what follows.
+    fn kept(&self) -> impl Iterator<Item = &Stage<'d>> {
+        let before = usize::from(self.words.is_some());
+        self.stages.iter().take(before).chain(self.stages.get(self.last_block..).unwrap_or_default())
     }
 }
 
@@ -216,8 +269,22 @@ mod tests {
     use rsb_device::scripted::{Fault, Script, ScriptedDevice};
 
     fn shape(dtype: Dtype, queries: u64, positions: u64) -> Shape {
-        let (heads, kv_heads, mlp) = (2, 2, Mlp::Gelu);
-        Shape { dtype, layers: 1, heads, head_dim: 4, kv_heads, mlp, batch: 3, queries, positions }
+        let (heads, kv_heads, mlp, norm) = (2, 2, Mlp::Gelu, NormalizeOp::LayerNorm);
+        let (layers, head_dim, rotary, vocabulary, batch) = (1, 4, false, 0, 3);
+        Shape { dtype, layers, heads, head_dim, kv_heads, mlp, norm, rotary, vocabulary, batch, queries, positions }
+    }
+
+    /// The same as Llama has it.
+    fn like_llama(shape: Shape) -> Shape {
+        Shape {
+            kv_heads: 2,
+            heads: 6,
+            mlp: Mlp::SwiGlu,
+            norm: NormalizeOp::RmsNorm,
+            rotary: true,
+            vocabulary: 11,
+            ..shape
+        }
     }
 
     #[test]
@@ -225,8 +292,9 @@ mod tests {
         let device = ScriptedDevice::new(Script::default());
         for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
             for (queries, positions, layers) in [(7, 7, 1), (1, 9, 1), (3, 5, 1), (4, 4, 3), (1, 1, 2)] {
-                for (heads, kv_heads, mlp) in [(2, 2, Mlp::Gelu), (6, 2, Mlp::SwiGlu), (4, 1, Mlp::SwiGlu)] {
-                    let shape = Shape { layers, heads, kv_heads, mlp, ..shape(dtype, queries, positions) };
+                let plain = Shape { layers, ..shape(dtype, queries, positions) };
+                let grouped = Shape { heads: 4, kv_heads: 1, mlp: Mlp::SwiGlu, ..plain };
+                for shape in [plain, grouped, like_llama(plain)] {
                     let decoder = Decoder::prepare(&device, shape, &Options::default());
                     assert!(decoder.is_ok(), "{shape:?}: {:?}", decoder.err());
                     let mut model = block::model(&device, shape, &Options::default()).unwrap();
@@ -241,8 +309,8 @@ mod tests {
     #[test]
     fn what_a_pass_takes_is_what_it_says() {
         for (queries, positions, layers) in [(7, 7, 1), (1, 9, 1), (4, 6, 3)] {
-            for (heads, kv_heads, mlp) in [(2, 2, Mlp::Gelu), (6, 2, Mlp::SwiGlu)] {
-                let shape = Shape { layers, heads, kv_heads, mlp, ..shape(Dtype::F64, queries, positions) };
+            let plain = Shape { layers, ..shape(Dtype::F64, queries, positions) };
+            for shape in [plain, like_llama(plain)] {
                 let device = ScriptedDevice::new(Script::default());
                 let model = block::model(&device, shape, &Options::default()).unwrap();
                 assert_eq!(model.taken, shape.elements(), "{shape:?}");
@@ -250,17 +318,28 @@ mod tests {
         }
     }
 
+    /// As the definition asks for: a product of a turned query and a turned key depends on how far apart they are alone.
+    #[test]
+    fn turning_by_positions_tells_distances() {
+        let shape = Shape { head_dim: 8, ..shape(Dtype::F64, 1, 1) };
+        assert_eq!((shape.turn(0, 3), shape.turn(1, 0)), ((1.0, 0.0), (1.0_f64.cos(), 1.0_f64.sin())));
+        let turned = |position| reference::turned(shape, &[0.3, -0.7, 1.1, 0.2, 0.5, 0.9, -0.4, 0.8], position);
+        let product = |p, q| turned(p).iter().zip(turned(q)).map(|(a, b)| a * b).sum::<f64>();
+        assert!((product(9, 4) - product(105, 100)).abs() < 1e-9 && (product(9, 4) - product(9, 8)).abs() > 0.1);
+    }
+
     #[test]
     fn a_wrong_stage_is_found_wherever_it_is() {
+        let shape = like_llama(shape(Dtype::F32, 5, 5));
         // A small pass has a stage for each launch; the real one is verified after it.
         let launches = {
             let device = ScriptedDevice::new(Script::default());
-            Decoder::prepare(&device, shape(Dtype::F32, 5, 5), &Options::default()).unwrap();
+            Decoder::prepare(&device, shape, &Options::default()).unwrap();
             device.counts().launches
         };
         for launch in 0..launches {
             let device = ScriptedDevice::new(Script::with_fault(Fault::WrongResult { launch }));
-            match Decoder::prepare(&device, shape(Dtype::F32, 5, 5), &Options::default()).err() {
+            match Decoder::prepare(&device, shape, &Options::default()).err() {
                 Some(Failure::Failed(reason)) => assert!(reason.what.contains("wrong result"), "{reason}"),
                 other => panic!("launch {launch}: {other:?}"),
             }

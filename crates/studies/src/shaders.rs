@@ -16,7 +16,9 @@ enum Needs {
     Nothing,
     /// A file for each type, by this name.
     Types(&'static str),
-    /// The same, and values brought together across a group: it is compiled twice, without subgroups and with them.
+    /// The same, and values brought together across a group.
+    Tree,
+    /// The same, compiled twice, without subgroups and with them.
     Groups,
 }
 
@@ -29,6 +31,7 @@ const SOURCES: &[(&str, Needs, &[&str])] = &[
     ("exponential", Needs::Groups, &["f32", "f16", "bf16"]),
     ("reduce", Needs::Groups, FLOATS),
     ("normalize", Needs::Groups, FLOATS),
+    ("blocks", Needs::Tree, &["f32", "f16", "bf16"]),
     ("convolution", Needs::Types("type"), FLOATS),
     ("gemm", Needs::Types("type"), &["f64", "f32", "f16", "bf16", "i8"]),
     // Peak rates need no packs; they have small files of their own for each type.
@@ -43,11 +46,11 @@ impl Needs {
         match self {
             Self::Types(prefix) => vec![("", parts(&[&format!("{prefix}_{dtype}"), "prelude", "place"]))],
             Self::Nothing => vec![("", Vec::new())],
+            Self::Tree => vec![("", parts(&[&format!("type_{dtype}"), "prelude", "place", "across"]))],
             Self::Groups => {
-                let of_type = format!("type_{dtype}");
-                let tree = parts(&[&of_type, "prelude", "place", "across"]);
-                let subgroups = parts(&[&of_type, "prelude", "across_subgroups"]);
-                vec![("", tree), ("_subgroups", subgroups)]
+                let mut forms = Self::Tree.forms(dtype);
+                forms.push(("_subgroups", parts(&[&format!("type_{dtype}"), "prelude", "across_subgroups"])));
+                forms
             }
         }
     }

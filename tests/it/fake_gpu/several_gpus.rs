@@ -164,17 +164,19 @@ fn one_gpu_is_skipped_and_says_what_would_help() {
 
 #[test]
 fn a_decoder_is_verified_from_end_to_end_and_stage_by_stage() {
-    let arguments = [
-        "inference",
-        "--axis",
-        "heads=2x8",
-        "--axis",
+    let axes = [
+        "heads=4x8",
+        "kv_heads=2",
+        "mlp=swiglu",
+        "norm=rms",
+        "positions=rotary",
+        "vocabulary=50",
         "sequence_length=16",
-        "--axis",
         "dtype=f32,f16",
-        "--axis",
         "batch_size=2",
     ];
+    let arguments: Vec<&str> =
+        std::iter::once("inference").chain(axes.iter().flat_map(|axis| ["--axis", axis])).collect();
     let document = run(&fake_gpu(), &arguments).expect(0).json();
     for phase in ["prefill", "decode"] {
         for dtype in ["f32", "f16"] {
@@ -185,7 +187,7 @@ fn a_decoder_is_verified_from_end_to_end_and_stage_by_stage() {
             assert!(number(found, "accuracy_error") > 0.0, "16-bit or 32-bit sums are never exact");
         }
     }
-    let broken = fake_gpu().set("FAKE_GPU_FAULT", "wrong:rsb_rearrange");
+    let broken = fake_gpu().set("FAKE_GPU_FAULT", "wrong:rsb_rotate");
     let document = run(&broken, &arguments).expect(1).json();
     for found in cases(&document) {
         assert_reason(found, "failed", "wrong result of");

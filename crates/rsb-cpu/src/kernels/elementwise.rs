@@ -3,18 +3,17 @@
 use std::ops::Range;
 
 use multiversion::target::target_cfg_f;
-use rsb_model::Dtype;
 
 use super::maths;
 use super::sixteen::{self, BLOCK};
 use super::span::Span;
-use super::{Bound, CpuKernel, ThreadPool, no_kernel};
+use super::{Bound, CpuKernel, ThreadPool, format_of};
 use rsb_device::convert::Sixteen;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Elementwise, ElementwiseOp};
 
 /// f(x, z) over equally long slices; functions of one argument are given x twice.
-type Function = fn(&[f32], &[f32], &mut [f32]);
+pub(super) type Function = fn(&[f32], &[f32], &mut [f32]);
 
 /// Threads take whole lines of the narrowest type, so that no two of them write to the same one.
 const GRAIN: usize = 64;
@@ -24,12 +23,7 @@ pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, Device
     let elements = op.elements as usize;
     let second = op.op.inputs() - 1;
     let spans = [bound.span(0), bound.span(second), bound.span(second + 1)];
-    let format = match op.dtype {
-        Dtype::F32 => None,
-        Dtype::F16 => Some(Sixteen::F16),
-        Dtype::Bf16 => Some(Sixteen::Bf16),
-        other => return Err(no_kernel("element-wise operations", other, "f32, f16 and bf16")),
-    };
+    let format = format_of("element-wise operations", op.dtype)?;
     Ok(CpuKernel::native(move || {
         let pool: &ThreadPool = &bound.pool;
         pool.each(|index| {
@@ -42,7 +36,7 @@ pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, Device
 
 /// # Safety
 /// The spans must outlive the call, the third must overlap neither of the others, and nobody else may touch this share.
-unsafe fn run(function: Function, format: Option<Sixteen>, [x, z, y]: [Span; 3], share: &Range<usize>) {
+pub(super) unsafe fn run(function: Function, format: Option<Sixteen>, [x, z, y]: [Span; 3], share: &Range<usize>) {
     match format {
         // SAFETY: by the promise of the caller.
         None => unsafe { function(x.slice(share), z.slice(share), y.slice_mut(share)) },

@@ -1,15 +1,14 @@
-//! Softmax and layer norm, a row at a time: a row is read from memory once and stays in the first caches.
+//! Softmax, layer norm and RMS norm, a row at a time: a row is read from memory once and stays in the first caches.
 
 use std::ops::Range;
 use std::sync::Mutex;
 
 use multiversion::target::target_cfg_f;
-use rsb_model::Dtype;
 
 use super::maths::exp;
 use super::sixteen;
 use super::span::Span;
-use super::{Bound, CpuKernel, ThreadPool, no_kernel};
+use super::{Bound, CpuKernel, ThreadPool, format_of};
 use rsb_device::convert::Sixteen;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{LAYER_NORM_EPSILON, Normalize, NormalizeOp};
@@ -37,15 +36,10 @@ struct Work {
 }
 
 pub(super) fn kernel(op: &Normalize, bound: Bound) -> Result<CpuKernel, DeviceError> {
-    let format = match op.dtype {
-        Dtype::F32 => None,
-        Dtype::F16 => Some(Sixteen::F16),
-        Dtype::Bf16 => Some(Sixteen::Bf16),
-        other => return Err(no_kernel("softmax and layer norm", other, "f32, f16 and bf16")),
-    };
-    let (rows, columns) = (op.rows as usize, op.columns as usize);
-    let output = bound.span(if op.op == NormalizeOp::LayerNorm { 3 } else { 1 });
-    let work = Work { op: op.op, columns, x: bound.span(0), gain: bound.span(1), bias: bound.span(2), y: output };
+    let format = format_of("softmax and norms", op.dtype)?;
+    let (rows, columns, inputs) = (op.rows as usize, op.columns as usize, op.op.inputs());
+    let input = |index| if index < inputs { bound.span(index) } else { Span::EMPTY };
+    let work = Work { op: op.op, columns, x: bound.span(0), gain: input(1), bias: input(2), y: bound.span(inputs) };
     let row = || vec![0.0; columns];
     let scratch: Vec<Mutex<Scratch>> = (0..bound.pool.threads())
         .map(|_| Mutex::new(Scratch { x: row(), y: row(), gain: row(), bias: row() }))
@@ -72,11 +66,8 @@ unsafe fn run(work: &Work, rows: &Range<usize>) {
     let elements = rows.start * work.columns..rows.end * work.columns;
     // SAFETY: by the promise of the caller.
     let (x, y) = unsafe { (work.x.slice::<f32>(&elements), work.y.slice_mut::<f32>(&elements)) };
-    let affine: (&[f32], &[f32]) = match work.op {
-        NormalizeOp::Softmax => (&[], &[]),
-        // SAFETY: by the promise of the caller.
-        NormalizeOp::LayerNorm => unsafe { (work.gain.slice(&(0..work.columns)), work.bias.slice(&(0..work.columns))) },
-    };
+    // SAFETY: by the promise of the caller.
+    let affine = unsafe { (work.gain.slice(&(0..work.columns)), work.bias.slice(&(0..work.columns))) };
     for (x, y) in x.chunks_exact(work.columns).zip(y.chunks_exact_mut(work.columns)) {
         row(work.op, x, affine, y);
     }
@@ -88,11 +79,12 @@ unsafe fn run_sixteen(work: &Work, format: Sixteen, rows: &Range<usize>, scratch
     let elements = rows.start * work.columns..rows.end * work.columns;
     // SAFETY: by the promise of the caller.
     let (x, y) = unsafe { (work.x.slice::<u16>(&elements), work.y.slice_mut::<u16>(&elements)) };
-    if work.op == NormalizeOp::LayerNorm {
+    for (from, to) in [(work.gain, &mut scratch.gain), (work.bias, &mut scratch.bias)] {
         // SAFETY: by the promise of the caller.
-        let (gain, bias) = unsafe { (work.gain.slice(&(0..work.columns)), work.bias.slice(&(0..work.columns))) };
-        sixteen::widen(format, gain, &mut scratch.gain);
-        sixteen::widen(format, bias, &mut scratch.bias);
+        let from: &[u16] = unsafe { from.slice(&(0..work.columns)) };
+        // What the operation has none of stays empty.
+        to.resize(from.len(), 0.0);
+        sixteen::widen(format, from, to);
     }
     for (x, y) in x.chunks_exact(work.columns).zip(y.chunks_exact_mut(work.columns)) {
         sixteen::widen(format, x, &mut scratch.x);
@@ -105,6 +97,7 @@ fn row(op: NormalizeOp, x: &[f32], (gain, bias): (&[f32], &[f32]), y: &mut [f32]
     match op {
         NormalizeOp::Softmax => softmax(x, y),
         NormalizeOp::LayerNorm => layer_norm(x, gain, bias, y),
+        NormalizeOp::RmsNorm => rms_norm(x, gain, y),
     }
 }
 
@@ -150,5 +143,14 @@ fn layer_norm(x: &[f32], gain: &[f32], bias: &[f32], y: &mut [f32]) {
     let scale = 1.0 / (variance + LAYER_NORM_EPSILON as f32).sqrt();
     for (((y, &x), &gain), &bias) in y.iter_mut().zip(x).zip(gain).zip(bias) {
         *y = (x - mean) * scale * gain + bias;
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn rms_norm(x: &[f32], gain: &[f32], y: &mut [f32]) {
+    let squares: f32 = lanes(x, |sum, value| sum + value * value, 0.0).iter().sum();
+    let scale = 1.0 / (squares / x.len() as f32 + LAYER_NORM_EPSILON as f32).sqrt();
+    for ((y, &x), &gain) in y.iter_mut().zip(x).zip(gain) {
+        *y = x * scale * gain;
     }
 }

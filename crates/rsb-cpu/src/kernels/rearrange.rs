@@ -1,43 +1,98 @@
-//! Rows in another order: each is copied as it is, whatever its type.
+//! Rows in another order: each is copied as it is, whatever its type, or turned by the angles of its position.
 
-use super::{Bound, CpuKernel, Span, ThreadPool, unsupported};
+use super::elementwise::{self, Function};
+use super::{Bound, CpuKernel, Span, ThreadPool, format_of, unsupported};
+use rsb_device::convert::Sixteen;
 use rsb_device::device::DeviceError;
-use rsb_device::operation::Rearrange;
+use rsb_device::operation::{Gather, Rearrange};
+
+/// What is done with a row on its way.
+#[derive(Clone, Copy)]
+enum Way {
+    Copied,
+    /// Turned by its row of angles, of this format.
+    Turned(Span, Option<Sixteen>),
+}
 
 pub(super) fn kernel(op: Rearrange, bound: Bound) -> Result<CpuKernel, DeviceError> {
     if !op.fits() || !op.dtype.bits().is_multiple_of(8) {
         return Err(unsupported(
             "rearrange",
-            "its rows do not fit where they shall go, or do not end at a byte",
+            "its rows do not fit where they shall go, are no pairs to be turned, or do not end at a byte",
             "choose a larger capacity, or a type of whole bytes",
         ));
     }
-    let (x, y) = (bound.span(0), bound.span(1));
+    let way =
+        if op.rotary { Way::Turned(bound.span(1), format_of("rotary positions", op.dtype)?) } else { Way::Copied };
+    let (x, y) = (bound.span(0), bound.span(op.y_index()));
     let rows = (op.batch * op.rows) as usize;
     Ok(CpuKernel::native(move || {
         let pool: &ThreadPool = &bound.pool;
         pool.each(|index| {
             for row in pool.share(index, rows, 1) {
-                // SAFETY: `bound` keeps both buffers, which are distinct, and no two threads have a row of `x` in common,
+                // SAFETY: `bound` keeps all buffers, which are distinct, and no two threads have a row of `x` in common,
                 // nor therefore a place in `y`.
-                unsafe { put(&op, row as u64, x, y) };
+                unsafe { put(&op, way, row as u64, x, y) };
             }
         });
     }))
 }
 
-/// Copies row `row` of `x`, counted over the whole batch, to its places.
+/// Brings row `row` of `x`, counted over the whole batch, to its places.
 ///
 /// # Safety
 /// The spans must outlive the call and not overlap, and nobody else touch these places of `y`.
-unsafe fn put(op: &Rearrange, row: u64, x: Span, y: Span) {
+unsafe fn put(op: &Rearrange, way: Way, row: u64, x: Span, y: Span) {
     let width = op.dtype.bytes(op.width) as usize;
-    let (batch, place) = (row / op.rows, op.position + row % op.rows);
+    let (batch, row_of_batch) = (row / op.rows, row % op.rows);
+    let place = op.position + row_of_batch;
     for column in 0..op.columns {
         let from = (row * op.columns + column) as usize * width;
         let to = ((batch * op.columns + column) * op.capacity + place) as usize * width;
-        // SAFETY: by the promise of the caller.
-        let (x, y) = unsafe { (x.slice::<u8>(&(from..from + width)), y.slice_mut::<u8>(&(to..to + width))) };
-        y.copy_from_slice(x);
+        match way {
+            Way::Copied => {
+                // SAFETY: by the promise of the caller.
+                let (x, y) = unsafe { (x.slice::<u8>(&(from..from + width)), y.slice_mut::<u8>(&(to..to + width))) };
+                y.copy_from_slice(x);
+            }
+            Way::Turned(angles, format) => {
+                let angles = angles.from::<u8>(row_of_batch as usize * width);
+                let spans = [x.from::<u8>(from), angles, y.from::<u8>(to)];
+                // SAFETY: by the promise of the caller.
+                unsafe { elementwise::run(TURN, format, spans, &(0..op.width as usize)) };
+            }
+        }
     }
 }
+
+/// Rows of a table one after another, by their indices; one that is not in the table leaves its row as it was.
+pub(super) fn gather(op: Gather, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    if !op.dtype.bits().is_multiple_of(8) {
+        return Err(unsupported("gather", "its rows do not end at a byte", "choose a type of whole bytes"));
+    }
+    let [x, indices, y] = [0, 1, 2].map(|index| bound.span(index));
+    let width = op.dtype.bytes(op.width) as usize;
+    Ok(CpuKernel::native(move || {
+        let pool: &ThreadPool = &bound.pool;
+        pool.each(|thread| {
+            let share = pool.share(thread, op.rows as usize, 1);
+            // SAFETY: `bound` keeps all buffers, which are distinct, and shares of rows are disjoint.
+            let (indices, y) =
+                unsafe { (indices.slice::<u64>(&share), y.slice_mut::<u8>(&(share.start * width..share.end * width))) };
+            for (&index, to) in indices.iter().zip(y.chunks_exact_mut(width)).filter(|(index, _)| **index < op.of) {
+                let from = index as usize * width;
+                // SAFETY: as above; nobody writes to `x`.
+                to.copy_from_slice(unsafe { x.slice(&(from..from + width)) });
+            }
+        });
+    }))
+}
+
+/// Products of complex numbers, each two neighbors.
+const TURN: Function = |x, angles, y| {
+    let ((x, _), (angles, _), (y, _)) = (x.as_chunks::<2>(), angles.as_chunks::<2>(), y.as_chunks_mut::<2>());
+    for ((y, x), angle) in y.iter_mut().zip(x).zip(angles) {
+        let ([first, second], [cosine, sine]) = (x, angle);
+        *y = [first * cosine - second * sine, first * sine + second * cosine];
+    }
+};

@@ -121,16 +121,29 @@ pub enum NormalizeOp {
     Softmax,
     /// (x − mean) / √(variance + 10⁻⁵) · gain + bias. Gain and bias are the second and third buffer.
     LayerNorm,
+    /// x / √(mean of x² + 10⁻⁵) · gain. The gain is the second buffer.
+    RmsNorm,
 }
 
-named!(NormalizeOp, "normalization", Softmax = "softmax", LayerNorm = "layer-norm");
+named!(NormalizeOp, "normalization", Softmax = "softmax", LayerNorm = "layer-norm", RmsNorm = "rms-norm");
 
 impl NormalizeOp {
+    /// The matrix, and rows of as many columns that each row is multiplied by or gets added.
+    pub const fn inputs(self) -> usize {
+        match self {
+            Self::Softmax => 1,
+            Self::RmsNorm => 2,
+            Self::LayerNorm => 3,
+        }
+    }
+
     /// Softmax: compare, subtract, exponential, add, divide. Layer norm: two sums, difference, square, and three to finish.
+    /// RMS norm: square, sum, and two to finish.
     pub(super) const fn flops_per_element(self) -> f64 {
         match self {
             Self::Softmax => 5.0,
             Self::LayerNorm => 7.0,
+            Self::RmsNorm => 4.0,
         }
     }
 }
@@ -143,9 +156,7 @@ impl Normalize {
 
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {
         let mut all = vec![BufferSpec::new(Role::Input, self.dtype, self.elements())];
-        if self.op == NormalizeOp::LayerNorm {
-            all.extend([BufferSpec::new(Role::Input, self.dtype, self.columns); 2]);
-        }
+        all.resize(self.op.inputs(), BufferSpec::new(Role::Input, self.dtype, self.columns));
         all.push(BufferSpec::new(Role::Output, self.dtype, self.elements()));
         all
     }
@@ -372,59 +383,6 @@ impl Gemm {
     }
 }
 
-/// `y[b][j][position + i] = x[b][i][j]`, each a row of `width` elements: from token by token to head by head and back, and
-/// into a cache that has room for `capacity` rows. What `y` holds beside these rows stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rearrange {
-    /// Type of an element.
-    pub dtype: Dtype,
-    /// Outermost, in both.
-    pub batch: u64,
-    /// What comes second in `x`, and third in `y`.
-    pub rows: u64,
-    /// What comes third in `x`, and second in `y`.
-    pub columns: u64,
-    /// Elements that stay together.
-    pub width: u64,
-    /// Rows that `y` has room for.
-    pub capacity: u64,
-    /// The first of them that is written.
-    pub position: u64,
-}
-
-impl Rearrange {
-    /// Elements of `x`.
-    pub fn elements(&self) -> u64 {
-        product(&[self.batch, self.rows, self.columns, self.width])
-    }
-
-    /// Whether every row finds room.
-    pub const fn fits(&self) -> bool {
-        self.position.saturating_add(self.rows) <= self.capacity
-    }
-
-    /// Where element `at` of `y` comes from; nothing where it stays as it was.
-    pub const fn source(&self, at: u64) -> Option<u64> {
-        let (rest, within) = (at / self.width, at % self.width);
-        let (rest, place) = (rest / self.capacity, rest % self.capacity);
-        let (batch, column) = (rest / self.columns, rest % self.columns);
-        match place.checked_sub(self.position) {
-            Some(row) if row < self.rows => {
-                Some(((batch * self.rows + row) * self.columns + column) * self.width + within)
-            }
-            _ => None,
-        }
-    }
-
-    pub(super) fn buffers(&self) -> Vec<BufferSpec> {
-        let role = if self.capacity > self.rows { Role::InOut } else { Role::Output };
-        vec![
-            BufferSpec::new(Role::Input, self.dtype, self.elements()),
-            BufferSpec::new(role, self.dtype, product(&[self.batch, self.columns, self.capacity, self.width])),
-        ]
-    }
-}
-
 /// Multiply-adds of random operands in registers, in as many independent chains as keep every unit busy. The one output is
 /// 1 where every chain ended as it should; on a CPU, plus the largest relative error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -449,6 +407,6 @@ impl PeakArithmetic {
 }
 
 /// Saturates, so that an absurd size is refused for want of memory instead of overflowing.
-fn product(sizes: &[u64]) -> u64 {
+pub(super) fn product(sizes: &[u64]) -> u64 {
     sizes.iter().fold(1, |all, &size| all.saturating_mul(size))
 }

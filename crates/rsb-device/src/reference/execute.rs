@@ -1,12 +1,10 @@
 //! Whole operations on buffers in memory, in f64, rounded once at the end.
 
 use super::maths::{
-    ConvolutionPoint, convolution_element, elementwise, gemm_element, layer_norm_row, softmax_row, with_epilogue,
+    ConvolutionPoint, convolution_element, elementwise, gemm_element, normalized_row, rearranged_element, with_epilogue,
 };
 use crate::convert::{decode, encode, word};
-use crate::operation::{
-    MemoryStream, Normalize, NormalizeOp, Operation, PointerChase, Reduce, ReduceOp, StreamPattern,
-};
+use crate::operation::{MemoryStream, Normalize, Operation, PointerChase, Reduce, ReduceOp, StreamPattern};
 
 /// Does `operation` on `buffers`, which are in the order, of the types and of the sizes that
 /// [`Operation::buffers`] says. Buffers that are missing or of a type without a known form are left as they are.
@@ -41,9 +39,16 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
         Operation::Reduce(op) => reduce(*op, &number(0)?),
         Operation::Normalize(op) => normalize(*op, &number(0)?, number(1), number(2)),
         Operation::Rearrange(op) => {
-            let (x, old) = (number(0)?, number(1)?);
-            let put = |(at, &old): (u64, &f64)| op.source(at).map_or(old, |source| value(&x, source));
+            let (x, angles, old) = (number(0)?, number(1)?, number(op.y_index())?);
+            let put = |(at, &old): (u64, &f64)| {
+                rearranged_element(op, |at| value(&x, at), |at| value(&angles, at), at).unwrap_or(old)
+            };
             Result::Numbers((0..).zip(&old).map(put).collect())
+        }
+        Operation::Gather(op) => {
+            let (x, indices) = (number(0)?, buffers.get(1)?);
+            let row = |index: &[u8; 8]| x.chunks_exact(op.width as usize).nth(u64::from_le_bytes(*index) as usize);
+            Result::Numbers(indices.as_chunks().0.iter().filter_map(row).flatten().copied().collect())
         }
         Operation::Convolution(op) => {
             let size = op.output_size()?;
@@ -115,11 +120,6 @@ fn reduce(op: Reduce, x: &[f64]) -> Result {
 
 fn normalize(op: Normalize, x: &[f64], gain: Option<Vec<f64>>, bias: Option<Vec<f64>>) -> Result {
     let rows = x.chunks_exact(op.columns.max(1) as usize);
-    Result::Numbers(match op.op {
-        NormalizeOp::Softmax => rows.flat_map(softmax_row).collect(),
-        NormalizeOp::LayerNorm => {
-            let (gain, bias) = (gain.unwrap_or_default(), bias.unwrap_or_default());
-            rows.flat_map(|row| layer_norm_row(row, &gain, &bias)).collect()
-        }
-    })
+    let (gain, bias) = (gain.unwrap_or_default(), bias.unwrap_or_default());
+    Result::Numbers(rows.flat_map(|row| normalized_row(op.op, row, &gain, &bias)).collect())
 }

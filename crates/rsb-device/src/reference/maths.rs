@@ -1,6 +1,6 @@
 //! Single elements and rows in f64. Operands are given as functions of the position in their buffer.
 
-use crate::operation::{Convolution, ElementwiseOp, Epilogue, Gemm, LAYER_NORM_EPSILON};
+use crate::operation::{Convolution, ElementwiseOp, Epilogue, Gemm, LAYER_NORM_EPSILON, NormalizeOp, Rearrange};
 
 /// f(x) or f(x, z).
 pub fn elementwise(op: ElementwiseOp, x: f64, z: f64) -> f64 {
@@ -24,8 +24,34 @@ pub fn softmax_row(row: &[f64]) -> Vec<f64> {
     powers.iter().map(|power| power / total).collect()
 }
 
+/// One row of a matrix that `op` normalizes, with what it is multiplied by and gets added, where there is any.
+pub fn normalized_row(op: NormalizeOp, row: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
+    match op {
+        NormalizeOp::Softmax => softmax_row(row),
+        NormalizeOp::LayerNorm => layer_norm_row(row, gain, bias),
+        NormalizeOp::RmsNorm => {
+            let mean = row.iter().map(|value| value * value).sum::<f64>() / row.len() as f64;
+            let scale = 1.0 / (mean + LAYER_NORM_EPSILON).sqrt();
+            row.iter().zip(gain).map(|(value, gain)| value * scale * gain).collect()
+        }
+    }
+}
+
+/// What a rearrangement makes of element `at` of `y`; nothing where it stays as it was.
+pub fn rearranged_element(op: &Rearrange, x: impl Fn(u64) -> f64, angles: impl Fn(u64) -> f64, at: u64) -> Option<f64> {
+    let from = op.source(at)?;
+    if !op.rotary {
+        return Some(x(from));
+    }
+    let (within, row) = (from % op.width, from / (op.width * op.columns) % op.rows);
+    let odd = within % 2;
+    let (first, angle) = (from - odd, row * op.width + within - odd);
+    let (cosine, sine) = (angles(angle), angles(angle + 1));
+    Some(if odd == 0 { x(first) * cosine - x(first + 1) * sine } else { x(first) * sine + x(first + 1) * cosine })
+}
+
 /// Layer norm of one row.
-pub fn layer_norm_row(row: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
+fn layer_norm_row(row: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
     let count = row.len() as f64;
     let mean = row.iter().sum::<f64>() / count;
     let variance = row.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;

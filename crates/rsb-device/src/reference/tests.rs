@@ -4,8 +4,8 @@ use rsb_model::Dtype;
 use super::*;
 use crate::convert::{decode, encode};
 use crate::operation::{
-    Convolution, Elementwise, ElementwiseOp, Epilogue, Gemm, Init, Normalize, NormalizeOp, Operation, OutputWidth,
-    Rearrange, Reduce, ReduceOp,
+    Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, Init, Normalize, NormalizeOp, Operation,
+    OutputWidth, Rearrange, Reduce, ReduceOp,
 };
 use crate::scripted::{Fault, Script, ScriptedDevice};
 use crate::{Buffer, Device, DeviceError, Options};
@@ -73,13 +73,22 @@ fn rows_are_normalized_by_hand() {
     let found = done(&op(NormalizeOp::LayerNorm), &[&[1.0, 3.0, 5.0, 5.0], &[1.0, 2.0], &[0.0, 10.0]]);
     let one = 1.0 / (1.0_f64 + 1e-5).sqrt();
     near(&found, &[-one, 10.0 + 2.0 * one, 0.0, 10.0]);
+    let found = done(&op(NormalizeOp::RmsNorm), &[&[1.0, 7.0, 0.0, 0.0], &[1.0, 2.0]]);
+    let root = (25.0_f64 + 1e-5).sqrt();
+    near(&found, &[1.0 / root, 14.0 / root, 0.0, 0.0]);
 }
 
 #[test]
 fn rows_are_rearranged_by_hand() {
-    let op = Rearrange { dtype: Dtype::F64, batch: 1, rows: 2, columns: 3, width: 1, capacity: 3, position: 1 };
-    let found = done(&Operation::Rearrange(op), &[&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[-1.0; 9]]);
+    let (dtype, rotary) = (Dtype::F64, false);
+    let op = Rearrange { dtype, batch: 1, rows: 2, columns: 3, width: 1, capacity: 3, position: 1, rotary };
+    let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let found = done(&Operation::Rearrange(op), &[&x, &[-1.0; 9]]);
     near(&found, &[-1.0, 1.0, 4.0, -1.0, 2.0, 5.0, -1.0, 3.0, 6.0]);
+    // The first row stays, the second is turned by a quarter.
+    let op = Rearrange { rows: 2, columns: 1, width: 2, rotary: true, ..op };
+    let found = done(&Operation::Rearrange(op), &[&x[..4], &[1.0, 0.0, 0.0, 1.0], &[-1.0; 6]]);
+    near(&found, &[-1.0, -1.0, 1.0, 2.0, -4.0, 3.0]);
 }
 
 #[test]
@@ -130,16 +139,18 @@ fn some_operations() -> Vec<Operation> {
     for dtype in [Dtype::Tf32, Dtype::Fp8, Dtype::I4, Dtype::I8] {
         all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: PeakArithmetic::UNIT }));
     }
-    for (capacity, position) in [(7, 0), (9, 2), (8, 0)] {
+    all.push(Operation::Gather(Gather { dtype: Dtype::F16, of: 40, rows: 7, width: 5 }));
+    for (capacity, position, rotary) in [(7, 0, false), (9, 2, true), (8, 0, false)] {
         let dtype = Dtype::F16;
         all.push(Operation::Rearrange(Rearrange {
             dtype,
             batch: 2,
             rows: 7,
             columns: 3,
-            width: 5,
+            width: 5 + u64::from(rotary),
             capacity,
             position,
+            rotary,
         }));
     }
     for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16] {

@@ -10,7 +10,7 @@ mod rows;
 use rsb_model::{Dtype, Reason};
 
 use super::execute::checksum;
-use super::maths::elementwise;
+use super::maths::{elementwise, rearranged_element};
 use super::shared;
 use crate::convert::{decode_into, encode_values, epsilon, is_known, rounded_values, value};
 use crate::device::{Buffer, Device, DeviceError};
@@ -54,7 +54,8 @@ pub fn tolerance(operation: &Operation) -> f64 {
         Operation::Stream(op) if op.pattern == StreamPattern::Triad => (op.dtype, 0),
         Operation::Stream(_)
         | Operation::PointerChase(_)
-        | Operation::Rearrange(_)
+        | Operation::Rearrange(Rearrange { rotary: false, .. })
+        | Operation::Gather(_)
         | Operation::Allocate(_)
         | Operation::Transfer(_)
         | Operation::Launch(_) => return 0.0,
@@ -63,6 +64,7 @@ pub fn tolerance(operation: &Operation) -> f64 {
             ReduceOp::Max | ReduceOp::Argmax => return 0.0,
         },
         Operation::Elementwise(op) => (op.dtype, 0),
+        Operation::Rearrange(op) => (op.dtype, 0),
         Operation::Normalize(op) => (op.dtype, op.columns),
         Operation::Convolution(op) => (op.dtype, op.terms()),
         Operation::Gemm(op) => return product_tolerance(op),
@@ -113,6 +115,11 @@ pub fn fill(device: &dyn Device, operation: &Operation, buffers: &[Buffer], seed
         }
         if !is_known(spec.dtype) {
             return Err(unknown_type(spec.dtype));
+        }
+        if let (Operation::Gather(op), 1) = (operation, index) {
+            let indices: Vec<u8> = (0..op.rows).flat_map(|row| op.index(seed, row).to_le_bytes()).collect();
+            device.write(buffer, 0, &indices)?;
+            continue;
         }
         let values = Values::new(seed, index, distribution(operation));
         let mut bytes = Vec::new();
@@ -167,6 +174,15 @@ pub fn verify(device: &dyn Device, operation: &Operation, buffers: &[Buffer], se
         Operation::Reduce(op) => check.reduce(*op, &mut error)?,
         Operation::Normalize(op) => rows::check(&check, op, &mut error)?,
         Operation::Rearrange(op) => check.rearranged(*op, &mut error)?,
+        Operation::Gather(op) => {
+            let x = check.input(0);
+            check.each_chunk(2, |start, found| {
+                for (at, &found) in (start..).zip(found) {
+                    error.compare(found, x(op.index(seed, at / op.width) * op.width + at % op.width));
+                }
+                Ok(())
+            })?;
+        }
         Operation::Convolution(op) => product::check_convolution(&check, op, &mut error)?,
         Operation::Gemm(op) => product::check_gemm(&check, op, &mut error)?,
         Operation::PeakArithmetic(_) => error.compare(check.first_number(0)?, 1.0),
@@ -416,10 +432,10 @@ impl Check<'_> {
 
     /// Every element is where it belongs, and what lies beside the rows is as it was written.
     fn rearranged(&self, op: Rearrange, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-        let (new, old) = (self.input(0), self.input(1));
-        self.each_chunk(1, |start, found| {
+        let (new, angles, old) = (self.input(0), self.input(1), self.input(op.y_index()));
+        self.each_chunk(op.y_index(), |start, found| {
             for (at, &found) in (start..).zip(found) {
-                error.compare(found, op.source(at).map_or_else(|| old(at), &new));
+                error.compare(found, rearranged_element(&op, &new, &angles, at).unwrap_or_else(|| old(at)));
             }
             Ok(())
         })

@@ -16,6 +16,8 @@ pub(super) const TWINS: &[Twin] = &[
     twin("rsb_triad", 5, |launch| by_float!(launch, triad)),
     twin("rsb_triad_nt", 5, |launch| by_float!(launch, triad)),
     twin("rsb_rearrange", 8, |launch| by_float!(launch, rearrange)),
+    twin("rsb_gather", 6, |launch| by_float!(launch, gather)),
+    twin("rsb_rotate", 9, |launch| by_float!(launch, rotate)),
     twin("rsb_pointer_chase", 3, chase),
     twin("rsb_flush", 2, flush),
     twin("rsb_empty", 0, |_| Ok(Work::NONE)),
@@ -61,12 +63,34 @@ fn triad<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
     Ok(Work::vector(launch.dtype(), 2.0 * count as f64))
 }
 
-/// Whole rows, one after the other.
 fn rearrange<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
-    let [batch, rows, columns, width, capacity, position] = [2, 3, 4, 5, 6, 7].map(|index| launch.size(index));
+    by_row::<T>(launch, 1, |_, row, room| room.copy_from_slice(row))
+}
+
+/// Each pair of a row as a complex number, times that of its angle.
+fn rotate<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let (rows, width) = (launch.size(4), launch.size(6));
+    let angles: &[T] = launch.input(1, rows.saturating_mul(width))?;
+    by_row::<T>(launch, 2, |place, row, room| {
+        let angles = angles.chunks_exact(width.max(1)).nth(place).unwrap_or_default();
+        for ((to, x), angle) in room.chunks_exact_mut(2).zip(row.chunks_exact(2)).zip(angles.chunks_exact(2)) {
+            let ([to, too], [x, z], [cosine, sine]) = (to, x, angle) else { continue };
+            *to = T::put(x.get() * cosine.get() - z.get() * sine.get());
+            *too = T::put(x.get() * sine.get() + z.get() * cosine.get());
+        }
+    })
+}
+
+/// Whole rows, one after the other, each `put` into its place in parameter `output`, behind which its sizes follow.
+fn by_row<T: Element>(
+    launch: &mut Launch<'_>,
+    output: usize,
+    put: impl Fn(usize, &[T], &mut [T]),
+) -> Result<Work, Broken> {
+    let [batch, rows, columns, width, capacity, position] = [1, 2, 3, 4, 5, 6].map(|next| launch.size(output + next));
     let product = |sizes: &[usize]| sizes.iter().fold(1_usize, |all, &size| all.saturating_mul(size));
     let x: &[T] = launch.input(0, product(&[batch, rows, columns, width]))?;
-    let y = launch.in_out::<T>(1, product(&[batch, columns, capacity, width]))?;
+    let y = launch.in_out::<T>(output, product(&[batch, columns, capacity, width]))?;
     // Of the room in `y` only the rows that are written count as traffic.
     if let Some(room) = launch.touched.last_mut() {
         room.traffic = size_of_val(x) as u64;
@@ -76,7 +100,24 @@ fn rearrange<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
         let (from_row, column) = (within / columns, within % columns);
         let to = ((outer * columns + column) * capacity + position + from_row) * width;
         let room = y.get_mut(to..to + width).ok_or_else(|| Broken(format!("row {from_row} has no room")))?;
-        room.copy_from_slice(row);
+        put(from_row, row, room);
+    }
+    Ok(Work::NONE)
+}
+
+/// Rows of a table by their indices.
+fn gather<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let [of, rows, width] = [3, 4, 5].map(|index| launch.size(index));
+    let x: &[T] = launch.input(0, of.saturating_mul(width))?;
+    // Of the table only the rows that are asked for count as traffic.
+    if let Some(table) = launch.touched.last_mut() {
+        table.traffic = (rows * width * size_of::<T>()) as u64;
+    }
+    let indices: &[u64] = launch.input(1, rows)?;
+    let y: &mut [T] = launch.output(2, rows.saturating_mul(width))?;
+    for (to, &index) in y.chunks_exact_mut(width.max(1)).zip(indices) {
+        let row = x.chunks_exact(width.max(1)).nth(index as usize);
+        to.copy_from_slice(row.ok_or_else(|| Broken(format!("there is no row {index} of {of}")))?);
     }
     Ok(Work::NONE)
 }

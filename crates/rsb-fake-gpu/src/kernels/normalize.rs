@@ -1,4 +1,4 @@
-//! Along rows: softmax and layer norm.
+//! Along rows: softmax and norms.
 
 use super::{Twin, twin};
 use crate::element::{Element, by_float};
@@ -7,6 +7,7 @@ use crate::launch::{Broken, Launch, Work};
 pub(super) const TWINS: &[Twin] = &[
     twin("rsb_softmax", 4, |launch| by_float!(launch, softmax)),
     twin("rsb_layer_norm", 7, |launch| by_float!(launch, layer_norm)),
+    twin("rsb_rms_norm", 6, |launch| by_float!(launch, rms_norm)),
 ];
 
 fn softmax<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
@@ -38,4 +39,19 @@ fn layer_norm<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
         }
     }
     Ok(Work::vector(launch.dtype(), 7.0 * all as f64))
+}
+
+fn rms_norm<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let (columns, all) = (launch.size(4).max(1), launch.size(3).saturating_mul(launch.size(4)));
+    let epsilon = launch.number(5);
+    let (x, gain): (&[T], &[T]) = (launch.input(0, all)?, launch.input(1, columns)?);
+    let y: &mut [T] = launch.output(2, all)?;
+    for (y, x) in y.chunks_mut(columns).zip(x.chunks(columns)) {
+        let squares: f64 = x.iter().map(|x| x.get().powi(2)).sum();
+        let root = (squares / x.len() as f64 + epsilon).sqrt();
+        for ((y, x), gain) in y.iter_mut().zip(x).zip(gain) {
+            *y = T::put(x.get() / root * gain.get());
+        }
+    }
+    Ok(Work::vector(launch.dtype(), 4.0 * all as f64))
 }

@@ -225,6 +225,27 @@ const LAYER_NORM: &[Parameter] = &[
     Count("columns"),
     Number("epsilon"),
 ];
+const RMS_NORM: &[Parameter] =
+    &[In("x", T), In("gain, one for each column", T), Out("y", T), Count("rows"), Count("columns"), Number("epsilon")];
+const ROTATE: &[Parameter] = &[
+    In("x, batch by rows by columns by width", T),
+    In("angles, rows by width: cosine and sine in turn", T),
+    InOut("y, batch by columns by capacity by width", T),
+    Count("batch"),
+    Count("rows"),
+    Count("columns"),
+    Count("width, even"),
+    Count("capacity"),
+    Count("position"),
+];
+const GATHER: &[Parameter] = &[
+    In("x, of by width", T),
+    In("index, one for each row of y", U64),
+    Out("y, rows by width", T),
+    Count("of"),
+    Count("rows"),
+    Count("width"),
+];
 const REARRANGE: &[Parameter] = &[
     In("x, batch by rows by columns by width", T),
     InOut("y, batch by columns by capacity by width", T),
@@ -298,6 +319,14 @@ pub const KERNELS: &[KernelInfo] = &[
         REARRANGE,
         "y[b][j][position + i] = x[b][i][j], each a row of width elements",
     )),
+    any_block(kernel("rsb_gather", Module::Memory, FLOATS, GATHER, "y[i] = x[index[i]], each a row of width elements")),
+    any_block(kernel(
+        "rsb_rotate",
+        Module::Memory,
+        FLOATS,
+        ROTATE,
+        "as rsb_rearrange, pairs of neighbors multiplied by those of angles[i] as complex numbers",
+    )),
     KernelInfo {
         block: 1,
         ..kernel(
@@ -337,6 +366,13 @@ pub const KERNELS: &[KernelInfo] = &[
         FLOATS,
         LAYER_NORM,
         "y = (x - mean) / sqrt(variance + epsilon) gain + bias, along each row",
+    ),
+    kernel(
+        "rsb_rms_norm",
+        Module::Normalize,
+        FLOATS,
+        RMS_NORM,
+        "y = x / sqrt(mean of squares + epsilon) gain, along each row",
     ),
     kernel("rsb_convolution", Module::Convolution, FLOATS, CONVOLUTION, "y = 2-D convolution of x with w, NCHW"),
     kernel(

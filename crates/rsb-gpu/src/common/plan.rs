@@ -71,6 +71,11 @@ pub(super) fn plan(operation: &Operation, options: &Options, gpu: Gpu<'_>) -> Re
         Operation::Reduce(op) => planner.reduce(*op),
         Operation::Normalize(op) => planner.normalize(op),
         Operation::Rearrange(op) => planner.rearrange(op),
+        Operation::Gather(op) => {
+            let arguments =
+                (0..3).map(Argument::Buffer).chain([op.of, op.rows, op.width].map(Argument::Count)).collect();
+            planner.strided("rsb_gather", Some(op.dtype), arguments, op.elements())
+        }
         Operation::Convolution(op) => planner.convolution(op),
         Operation::Gemm(op) => planner.gemm(op),
         Operation::Allocate(_) | Operation::Churn(_) | Operation::Transfer(_) | Operation::Launch(_) => {

@@ -49,6 +49,22 @@ kernel void rsb_rearrange(
     store_one(y, ((image * columns + column) * capacity + position + row) * width + within, load_one(x, at));
 }
 
+// The same, each two neighbors turned as a complex number by that of their place in `angles`, which has a row for each
+// of `rows`.
+kernel void rsb_rotate(
+    const global Element *x, const global Element *angles, global Element *y, ulong batch, ulong rows, ulong columns,
+    ulong width, ulong capacity, ulong position) {
+    const ulong at = 2 * get_global_id(0);
+    if (at >= batch * rows * columns * width) return;
+    const ulong within = at % width, column = at / width % columns, row = at / (width * columns) % rows;
+    const ulong image = at / (width * columns * rows), angle = row * width + within;
+    const ulong to = ((image * columns + column) * capacity + position + row) * width + within;
+    const Wide first = load_one(x, at), second = load_one(x, at + 1);
+    const Wide cosine = load_one(angles, angle), sine = load_one(angles, angle + 1);
+    store_one(y, to, first * cosine - second * sine);
+    store_one(y, to + 1, first * sine + second * cosine);
+}
+
 // One work-item walks along a cycle of offsets and goes on where the last launch ended.
 kernel void rsb_pointer_chase(const global uchar *nodes, global ulong *position, ulong accesses) {
     ulong at = *position;

@@ -37,3 +37,18 @@ SHARING kernel void rsb_layer_norm(
                 y, first + i, (load_one(x, first + i) - mean) * scale * load_one(gain, i) + load_one(bias, i));
     }
 }
+
+SHARING kernel void rsb_rms_norm(
+    const global Element *x, const global Element *gain, global Element *y, ulong rows, ulong columns, Number epsilon) {
+    local Wide values[RSB_THREADS];
+    for (ulong row = get_group_id(0); row < rows; row += get_num_groups(0)) {
+        const ulong first = row * columns;
+        Wide squares = 0;
+        for (ulong i = get_local_id(0); i < columns; i += RSB_THREADS)
+            squares += load_one(x, first + i) * load_one(x, first + i);
+        ACROSS_GROUP(squares, values, PLUS);
+        const Wide scale = (Wide)1 / sqrt(squares / (Wide)columns + (Wide)epsilon);
+        for (ulong i = get_local_id(0); i < columns; i += RSB_THREADS)
+            store_one(y, first + i, load_one(x, first + i) * scale * load_one(gain, i));
+    }
+}

@@ -77,27 +77,29 @@ impl Planner<'_> {
         if !op.fits() {
             return Err(unsupported(
                 "rearrange",
-                "its rows do not fit where they shall go",
+                "its rows do not fit where they shall go, or are no pairs to be turned",
                 "choose a larger capacity",
             ));
         }
         self.check_rows("rearrange", op.dtype, op.width)?;
         let sizes = [op.batch, op.rows, op.columns, op.width, op.capacity, op.position];
-        let arguments = (0..2).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
-        let step = Step { kernel: "rsb_rearrange", arguments, work: Work::Items(op.elements()) };
+        let arguments = (0..=op.y_index()).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
+        let (kernel, each) = if op.rotary { ("rsb_rotate", 2) } else { ("rsb_rearrange", 1) };
+        let step = Step { kernel, arguments, work: Work::Items(op.elements() / each) };
         Ok(Plan::of(Module::Memory, op.dtype, vec![step]))
     }
 
     /// A group for each row, as far as there can be as many; beyond that they stride.
     pub(super) fn normalize(&self, op: &Normalize) -> Result<Plan, DeviceError> {
         self.check_rows(op.op.as_str(), op.dtype, op.columns)?;
-        let (kernel, inputs) = match op.op {
-            NormalizeOp::Softmax => ("rsb_softmax", 1),
-            NormalizeOp::LayerNorm => ("rsb_layer_norm", 3),
+        let kernel = match op.op {
+            NormalizeOp::Softmax => "rsb_softmax",
+            NormalizeOp::LayerNorm => "rsb_layer_norm",
+            NormalizeOp::RmsNorm => "rsb_rms_norm",
         };
-        let mut arguments: Vec<Argument> = (0..=inputs).map(Buffer).collect();
+        let mut arguments: Vec<Argument> = (0..=op.op.inputs()).map(Buffer).collect();
         arguments.extend([Count(op.rows), Count(op.columns)]);
-        if op.op == NormalizeOp::LayerNorm {
+        if op.op != NormalizeOp::Softmax {
             arguments.push(Number(LAYER_NORM_EPSILON));
         }
         let groups = op.rows.clamp(1, u64::from(self.target.most_groups)) as u32;

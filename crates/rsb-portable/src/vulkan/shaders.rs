@@ -28,6 +28,7 @@ pub(super) fn words(traits: Traits, module: Module, dtype: Dtype, kernel: &str) 
     check_type(traits, module, dtype)?;
     let stem = match kernel {
         "rsb_sigmoid" | "rsb_gelu" | "rsb_softmax" => "exponential",
+        "rsb_rms_norm" | "rsb_rotate" => "blocks",
         "rsb_peak_matrix" => "peak_matrix",
         _ => module.stem(),
     };
@@ -36,7 +37,7 @@ pub(super) fn words(traits: Traits, module: Module, dtype: Dtype, kernel: &str) 
     let file = files().get(&name).ok_or_else(|| {
         unsupported(
             &format!("{} of {dtype}", kernel.trim_start_matches("rsb_")),
-            format!("the shading language has no function for it in {dtype}"),
+            format!("there is no shader for it in {dtype}"),
             "choose another data type",
         )
     })?;

@@ -1,7 +1,7 @@
 //! Inference by a decoder of transformer blocks with a cache of keys and values, in operations of our own and of the
 //! device's BLAS: what a GPU does for language models before any framework is installed.
 
-use rsb_device::operation::{MemoryStream, Stores, StreamPattern};
+use rsb_device::operation::{MemoryStream, NormalizeOp, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::shape::format_shape;
 use rsb_model::unit::gigabytes_per_second;
@@ -36,6 +36,19 @@ const AXES: &[AxisInfo] = &[
         "gelu: a hidden layer four times as wide; swiglu: a gated one, three and a half times as wide",
         "gelu",
         AxisKind::Choice(&["gelu", "swiglu"]),
+    ),
+    AxisInfo::named("norm", "of rows, before each half of a block", "layer", AxisKind::Choice(&["layer", "rms"])),
+    AxisInfo::named(
+        "positions",
+        "rotary: queries and keys are turned by where they stand",
+        "none",
+        AxisKind::Choice(&["none", "rotary"]),
+    ),
+    AxisInfo::named(
+        "vocabulary",
+        "words, looked up before the blocks and told by a head behind them; 0: none",
+        "0",
+        AxisKind::CountOrZero,
     ),
     AxisInfo::named("batch_size", "sequences", "1", AxisKind::Count),
     AxisInfo::named(
@@ -88,6 +101,17 @@ impl Benchmark for Inference {
             let types: &[&str] = if is_gpu { &["f32", "f16", "bf16"] } else { &["f32", "f16"] };
             grids.push(grid([both(), axis("dtype", types), models, batches, lengths]));
             grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("layers", &["12"])]));
+            if is_gpu || is_cpu(device) {
+                let (layers, words) = (axis("layers", &["12"]), axis("vocabulary", &["50257"]));
+                grids.push(grid([both(), axis("dtype", &[usual]), small(), layers, words]));
+            }
+            if is_gpu {
+                grids.push(llama(
+                    usual,
+                    "32",
+                    grid([axis("vocabulary", &["128256"]), axis("sequence_length", &["512"])]),
+                ));
+            }
             if is_cpu(device) {
                 grids.push(grid([both(), axis("dtype", &["f32"]), small(), ("threads", thread_counts(device))]));
             }
@@ -110,21 +134,29 @@ impl Benchmark for Inference {
     }
 }
 
-/// Blocks of the sizes of Llama 3 8B, as many as no cache holds: a token more is then a matter of memory.
+/// Blocks of Llama 3 8B, as many as no cache holds: a token more is then a matter of memory.
 fn from_memory(device: &DeviceInfo, dtype: &str) -> Grid {
     let is_gpu = device.device_type == DeviceType::Gpu;
-    let shape = Shape { kv_heads: 8, mlp: Mlp::SwiGlu, heads: 32, head_dim: 128, ..ONE_TOKEN };
+    let shape = LLAMA_3_8B;
     let of_layer = shape.weights() * if is_gpu { 2 } else { 4 };
     let layers = (4 * last_level_cache(device)).div_ceil(of_layer).max(1).to_string();
-    grid([
+    llama(dtype, &layers, grid([axis("sequence_length", &[if is_gpu { "512" } else { "32" }])]))
+}
+
+/// Both phases of so many blocks of Llama 3 8B.
+fn llama(dtype: &str, layers: &str, more: Grid) -> Grid {
+    let mut all = grid([
         axis("phase", &["prefill", "decode"]),
         axis("dtype", &[dtype]),
         axis("heads", &["32x128"]),
         axis("kv_heads", &["8"]),
         axis("mlp", &["swiglu"]),
-        axis("layers", &[&layers]),
-        axis("sequence_length", &[if is_gpu { "512" } else { "32" }]),
-    ])
+        axis("norm", &["rms"]),
+        axis("positions", &["rotary"]),
+        axis("layers", &[layers]),
+    ]);
+    all.extend(more);
+    all
 }
 
 const ONE_TOKEN: Shape = Shape {
@@ -134,9 +166,22 @@ const ONE_TOKEN: Shape = Shape {
     head_dim: 1,
     kv_heads: 1,
     mlp: Mlp::Gelu,
+    norm: NormalizeOp::LayerNorm,
+    rotary: false,
+    vocabulary: 0,
     batch: 1,
     queries: 1,
     positions: 1,
+};
+
+const LLAMA_3_8B: Shape = Shape {
+    heads: 32,
+    head_dim: 128,
+    kv_heads: 8,
+    mlp: Mlp::SwiGlu,
+    norm: NormalizeOp::RmsNorm,
+    rotary: true,
+    ..ONE_TOKEN
 };
 
 fn sizes(params: &Params) -> Result<Shape, Reason> {
@@ -156,7 +201,17 @@ fn sizes(params: &Params) -> Result<Shape, Reason> {
         ));
     }
     let mlp = if params.text("mlp") == Some("swiglu") { Mlp::SwiGlu } else { Mlp::Gelu };
-    Ok(Shape { dtype: dtype(params)?, layers, heads, head_dim, kv_heads, mlp, batch, queries, positions })
+    let norm = if params.text("norm") == Some("rms") { NormalizeOp::RmsNorm } else { NormalizeOp::LayerNorm };
+    let rotary = params.text("positions") == Some("rotary");
+    if rotary && !head_dim.is_multiple_of(2) {
+        return Err(Reason::new(
+            format!("rotary positions of heads of {head_dim}"),
+            "they turn pairs of numbers, and one is left over",
+            "choose heads of an even length",
+        ));
+    }
+    let (dtype, vocabulary) = (dtype(params)?, number(params, "vocabulary")?);
+    Ok(Shape { dtype, layers, heads, head_dim, kv_heads, mlp, norm, rotary, vocabulary, batch, queries, positions })
 }
 
 struct Case<'d> {
@@ -189,11 +244,13 @@ impl Prepared for Case<'_> {
             ("num_kv_heads", self.shape.kv_heads),
             ("head_dim", head_dim),
             ("num_layers", layers),
+            ("vocabulary_size", self.shape.vocabulary),
             ("parameter_count", self.shape.weights()),
         ] {
-            fields.set(name, size);
+            if size > 0 {
+                fields.set(name, size);
+            }
         }
-        // Without biases, and without what turns words into numbers.
         fields.set("architecture_type", "transformer-decoder");
         fields.set("model_size_gb", dtype.bytes(self.shape.weights()) as f64 / 1e9);
         fields.set("init", "random uniform, scaled so that every stage keeps the size of its numbers");
@@ -205,7 +262,12 @@ impl Prepared for Case<'_> {
         fields.set("tflops", gflops / 1e3);
         fields.set("memory_used_mb", self.decoder.bytes() as f64 / 1e6);
         fields.set("use_cache", true);
-        fields.set("output_shape", format_shape(&[batch, self.shape.queries, self.shape.width()]));
+        let Shape { queries, vocabulary, .. } = self.shape;
+        let (rows, columns) = if vocabulary > 0 { (1, vocabulary) } else { (queries, self.shape.width()) };
+        fields.set("output_shape", format_shape(&[batch, rows, columns]));
+        if vocabulary > 0 {
+            fields.set(if self.phase == "decode" { "tpot_ms" } else { "ttft_ms" }, time_ns / 1e6);
+        }
         if let Some(name) = model_name(&self.shape) {
             fields.set("model_name", name);
         }
@@ -225,7 +287,7 @@ impl Case<'_> {
     /// do, where they lie in memory: of the peak, or of what a read of an array reaches beside it.
     fn memory(&self, time_ns: f64) -> Result<Fields, Failure> {
         let info = self.device.info();
-        let bytes = self.shape.dtype.bytes(self.shape.weights() + self.shape.cached());
+        let bytes = self.shape.dtype.bytes(self.shape.weights_read() + self.shape.cached());
         let rate = gigabytes_per_second(bytes as f64, time_ns);
         let fields = Fields::new().with("bandwidth_gb_s", rate);
         if !are_beyond_caches(bytes, info) {
@@ -257,12 +319,17 @@ fn read_beside(device: &dyn Device, options: &Options) -> Result<f64, Failure> {
     Ok(gigabytes_per_second(timed.operation.bytes_moved(), best))
 }
 
-/// Whose sizes these blocks have. They are no more than that: all have layer norm, and none has positions.
+/// Whose blocks these are, or at least whose sizes they have: GPT-2's have biases, too.
 fn model_name(shape: &Shape) -> Option<&'static str> {
-    match (shape.heads, shape.head_dim, shape.kv_heads, shape.mlp) {
-        (12, 64, 12, Mlp::Gelu) => Some("blocks of the sizes of GPT-2"),
-        (32, 128, 8, Mlp::SwiGlu) => Some("blocks of the sizes of Llama 3 8B"),
-        (64, 128, 8, Mlp::SwiGlu) => Some("blocks of the sizes of Llama 3 70B"),
+    let like_llama = shape.rotary && shape.norm == NormalizeOp::RmsNorm;
+    let is_whole = (shape.layers, shape.vocabulary) == (32, 128_256);
+    match (shape.heads, shape.head_dim, shape.kv_heads, shape.mlp, like_llama) {
+        (12, 64, 12, Mlp::Gelu, _) => Some("blocks of the sizes of GPT-2"),
+        (32, 128, 8, Mlp::SwiGlu, true) if is_whole => Some("Llama 3 8B, its weights at random"),
+        (32, 128, 8, Mlp::SwiGlu, true) => Some("blocks of Llama 3 8B"),
+        (32, 128, 8, Mlp::SwiGlu, false) => Some("blocks of the sizes of Llama 3 8B"),
+        (64, 128, 8, Mlp::SwiGlu, true) => Some("blocks of Llama 3 70B"),
+        (64, 128, 8, Mlp::SwiGlu, false) => Some("blocks of the sizes of Llama 3 70B"),
         _ => None,
     }
 }
@@ -274,7 +341,12 @@ mod tests {
 
     fn params(phase: &str) -> Params {
         let params = Params::new().with("phase", phase).with("dtype", "f32").with("heads", "2x8").with("kv_heads", "0");
-        params.with("batch_size", "3").with("sequence_length", "10").with("layers", "1").with("threads", "1")
+        params
+            .with("batch_size", "3")
+            .with("sequence_length", "10")
+            .with("layers", "1")
+            .with("threads", "1")
+            .with("vocabulary", "0")
     }
 
     #[test]
@@ -307,13 +379,43 @@ mod tests {
     }
 
     #[test]
+    fn blocks_of_llama_say_so_and_pairs_are_turned_alone() {
+        let device = ScriptedDevice::new(Script::default());
+        let of = |heads: &str| params("decode").with("heads", heads).with("norm", "rms").with("positions", "rotary");
+        let fields = Inference.prepare(&of("2x8"), &device).unwrap().fields(1e6).unwrap();
+        // As with layer norm, but for what that adds: two rows.
+        assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 32.0));
+        assert!(Inference.footprint_bytes(&of("2x7")).unwrap_err().cure.contains("even"));
+        assert_eq!(model_name(&LLAMA_3_8B), Some("blocks of Llama 3 8B"));
+        let whole = Shape { layers: 32, vocabulary: 128_256, queries: 9, positions: 9, ..LLAMA_3_8B };
+        // As its authors count them.
+        assert_eq!((model_name(&whole), whole.weights()), (Some("Llama 3 8B, its weights at random"), 8_030_261_248));
+        assert_eq!(whole.weights() - whole.weights_read(), (128_256 - 9) * 4096);
+    }
+
+    #[test]
+    fn with_a_vocabulary_words_come_in_and_logits_go_out() {
+        let device = ScriptedDevice::new(Script::default());
+        for (phase, first, later) in [("prefill", Some(1.0), None), ("decode", None, Some(1.0))] {
+            let params = params(phase).with("vocabulary", "50");
+            let fields = Inference.prepare(&params, &device).unwrap().fields(1e6).unwrap();
+            assert_eq!((fields.number("ttft_ms"), fields.number("tpot_ms")), (first, later));
+            assert_eq!((fields.text("output_shape"), fields.number("vocabulary_size")), (Some("3x1x50"), Some(50.0)));
+            // Blocks, the table and the head, and the last norm.
+            assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 64.0 + 1600.0 + 32.0));
+            let bytes = Inference.footprint_bytes(&params).unwrap() as f64;
+            assert!((fields.number("memory_used_mb").unwrap() - bytes / 1e6).abs() < 1e-9);
+        }
+    }
+
+    #[test]
     fn weights_of_the_standard_decode_lie_in_memory() {
         let mut info = ScriptedDevice::new(Script::default()).info().clone();
         for megabytes in [8, 105, 512] {
             info.caches =
                 vec![rsb_model::environment::Cache { level: 3, size_bytes: megabytes << 20, shared_by: None }];
-            let layers: u64 = from_memory(&info, "f32")[5].1[0].parse().unwrap();
-            let shape = Shape { kv_heads: 8, mlp: Mlp::SwiGlu, heads: 32, head_dim: 128, layers, ..ONE_TOKEN };
+            let layers: u64 = from_memory(&info, "f32")[7].1[0].parse().unwrap();
+            let shape = Shape { layers, ..LLAMA_3_8B };
             assert!(shape.dtype.bytes(shape.weights()) >= (4 * megabytes) << 20, "{megabytes}");
         }
     }

@@ -1,6 +1,6 @@
 //! How a block is wired: its buffers, its stages, and what it is filled with.
 
-use rsb_device::operation::{Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, OutputWidth, Rearrange};
+use rsb_device::operation::{Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth, Rearrange};
 use rsb_device::random::{Distribution, Values};
 use rsb_device::{Buffer, Device, Operation, Options, convert};
 use rsb_model::Dtype;
@@ -17,7 +17,8 @@ const CHUNK: u64 = 1 << 15;
 
 /// The weights of a block, and its cache. Matrices have a row for each output.
 pub(super) struct Block {
-    pub(super) norms: [[Buffer; 2]; 2],
+    /// What each of both norms multiplies by and, of layer norm, adds.
+    pub(super) norms: [Vec<Buffer>; 2],
     /// Of queries, keys, values, and of what attention gives.
     pub(super) attention: [Buffer; 4],
     pub(super) hidden: [Buffer; 2],
@@ -27,6 +28,17 @@ pub(super) struct Block {
     pub(super) values: Buffer,
 }
 
+/// What turns words into tokens and tokens into words.
+pub(super) struct Words {
+    /// The word of each token.
+    pub(super) indices: Buffer,
+    pub(super) table: Buffer,
+    /// Of the norm after the last block.
+    pub(super) norm: Vec<Buffer>,
+    /// A row for each word.
+    pub(super) head: Buffer,
+}
+
 /// Where blocks calculate; one after the other uses the same. Within a block nothing is used twice, so that each stage can
 /// be checked when all are done.
 struct Room {
@@ -34,6 +46,8 @@ struct Room {
     /// Queries, keys, values token by token, then the queries head by head.
     projected: [Buffer; 3],
     queries: Buffer,
+    /// Of the positions of a pass, where they turn queries and keys.
+    angles: Option<Buffer>,
     scores: Buffer,
     masked: Option<[Buffer; 2]>,
     shares: Buffer,
@@ -52,8 +66,13 @@ struct Room {
 pub(super) fn model<'d>(device: &'d dyn Device, shape: Shape, options: &Options) -> Result<Model<'d>, Failure> {
     let mut builder = Builder { device, shape, options, stages: Vec::new(), filled: 0, taken: 0 };
     let rows = shape.tokens() * shape.width();
-    let input = builder.filled(rows, |value| value)?;
+    let words = if shape.vocabulary > 0 { Some(builder.words()?) } else { None };
+    let input = match &words {
+        Some(words) => builder.embed(words)?,
+        None => builder.filled(rows, |value| value)?,
+    };
     let room = builder.room()?;
+    let mut last_block = 0;
     let mut states = vec![input.clone()];
     for _ in 0..shape.layers.min(2) {
         states.push(builder.empty(rows)?);
@@ -65,12 +84,16 @@ pub(super) fn model<'d>(device: &'d dyn Device, shape: Shape, options: &Options)
         // The input stays as it is, so that each pass does the same; the others take turns.
         let next = if layer % 2 == 0 { 1 } else { 2 };
         output = states.get(next).cloned().unwrap_or_else(|| input.clone());
+        last_block = builder.stages.len();
         builder.wire(&block, &room, (&from, &output))?;
         blocks.push(block);
         from = output.clone();
     }
+    if let Some(words) = &words {
+        output = builder.tell(words, &output)?;
+    }
     let Builder { stages, taken, .. } = builder;
-    Ok(Model { device, shape, blocks, stages, stream: device.stream()?, input, output, taken })
+    Ok(Model { device, shape, blocks, words, stages, last_block, stream: device.stream()?, input, output, taken })
 }
 
 struct Builder<'b, 'd> {
@@ -124,7 +147,7 @@ impl Builder<'_, '_> {
         let (width, kv_width, hidden) = (self.shape.width(), self.shape.kv_width(), self.shape.hidden());
         let cache = batch * positions * kv_width;
         Ok(Block {
-            norms: [self.norm(width)?, self.norm(width)?],
+            norms: [self.norm()?, self.norm()?],
             attention: [
                 self.matrix(width, width)?,
                 self.matrix(kv_width, width)?,
@@ -138,8 +161,60 @@ impl Builder<'_, '_> {
         })
     }
 
-    fn norm(&mut self, width: u64) -> Result<[Buffer; 2], Failure> {
-        Ok([self.filled(width, |value| 1.0 + value / 4.0)?, self.filled(width, |value| value / 8.0)?])
+    fn norm(&mut self) -> Result<Vec<Buffer>, Failure> {
+        let width = self.shape.width();
+        let mut all = vec![self.filled(width, |value| 1.0 + value / 4.0)?];
+        if self.shape.norm == NormalizeOp::LayerNorm {
+            all.push(self.filled(width, |value| value / 8.0)?);
+        }
+        Ok(all)
+    }
+
+    fn words(&mut self) -> Result<Words, Failure> {
+        let Shape { dtype, vocabulary, .. } = self.shape;
+        let (width, rows) = (self.shape.width(), self.shape.tokens());
+        let words = Gather { dtype, of: vocabulary, rows, width };
+        Ok(Words {
+            indices: self.indices(rows, |token| words.index(SEED, token))?,
+            table: self.filled(vocabulary * width, |value| value)?,
+            norm: self.norm()?,
+            head: self.matrix(vocabulary, width)?,
+        })
+    }
+
+    fn indices(&mut self, count: u64, of: impl Fn(u64) -> u64) -> Result<Buffer, Failure> {
+        self.taken += self.shape.of_indices(count);
+        let buffer = self.device.allocate(8 * count)?;
+        let bytes: Vec<u8> = (0..count).flat_map(|index| of(index).to_le_bytes()).collect();
+        self.device.write(&buffer, 0, &bytes)?;
+        Ok(buffer)
+    }
+
+    /// `rows` rows of `x`, which has `of`.
+    fn gather(&mut self, (of, rows): (u64, u64), (x, indices): (&Buffer, &Buffer)) -> Result<Buffer, Failure> {
+        let (dtype, width) = (self.shape.dtype, self.shape.width());
+        let y = self.empty(rows * width)?;
+        self.stage(Operation::Gather(Gather { dtype, of, rows, width }), &[x, indices, &y])?;
+        Ok(y)
+    }
+
+    /// Tokens from words.
+    fn embed(&mut self, words: &Words) -> Result<Buffer, Failure> {
+        self.gather((self.shape.vocabulary, self.shape.tokens()), (&words.table, &words.indices))
+    }
+
+    /// The logits of the last token of each sequence: only that is asked for what comes next.
+    fn tell(&mut self, words: &Words, states: &Buffer) -> Result<Buffer, Failure> {
+        let Shape { batch, queries, vocabulary, .. } = self.shape;
+        let (width, mut last) = (self.shape.width(), states.clone());
+        if self.shape.is_masked() {
+            let indices = self.indices(batch, |sequence| (sequence + 1) * queries - 1)?;
+            last = self.gather((self.shape.tokens(), batch), (states, &indices))?;
+        }
+        let (normed, logits) = (self.empty(batch * width)?, self.empty(batch * vocabulary)?);
+        self.normalize(batch, &words.norm, (&last, &normed))?;
+        self.project((batch, width, vocabulary), &words.head, (&normed, &logits))?;
+        Ok(logits)
     }
 
     fn room(&mut self) -> Result<Room, Failure> {
@@ -153,6 +228,7 @@ impl Builder<'_, '_> {
             normed: self.empty(rows)?,
             projected: [self.empty(rows)?, self.empty(kv_rows)?, self.empty(kv_rows)?],
             queries: self.empty(rows)?,
+            angles: if shape.rotary { Some(self.angles()?) } else { None },
             scores: self.empty(scores)?,
             masked,
             shares: self.empty(scores)?,
@@ -163,6 +239,17 @@ impl Builder<'_, '_> {
             gate: if gated { Some([self.empty(hidden)?, self.empty(hidden)?, self.empty(hidden)?]) } else { None },
             narrowed: self.empty(rows)?,
         })
+    }
+
+    /// A row for each position of this pass: cosine and sine for each pair of a head.
+    fn angles(&mut self) -> Result<Buffer, Failure> {
+        let shape = self.shape;
+        let at = |index: u64| {
+            let position = shape.positions - shape.queries + index / shape.head_dim;
+            let (cosine, sine) = shape.turn(position, index % shape.head_dim / 2);
+            if index.is_multiple_of(2) { cosine } else { sine }
+        };
+        self.written(shape.queries * shape.head_dim, |start, count| (start..start + count as u64).map(at).collect())
     }
 
     /// Zero where a token may look, far below where the position comes after its own.
@@ -182,9 +269,14 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// y = x · weightsᵀ, a row for each token.
-    fn project(&mut self, (from, to): (u64, u64), weights: &Buffer, (x, y): (&Buffer, &Buffer)) -> Result<(), Failure> {
-        let product = self.product((self.shape.tokens(), to, from));
+    /// y = x · weightsᵀ, `rows` of them.
+    fn project(
+        &mut self,
+        (rows, from, to): (u64, u64, u64),
+        weights: &Buffer,
+        (x, y): (&Buffer, &Buffer),
+    ) -> Result<(), Failure> {
+        let product = self.product((rows, to, from));
         self.stage(Operation::Gemm(Gemm { transpose_b: true, ..product }), &[x, weights, y])
     }
 
@@ -193,64 +285,69 @@ impl Builder<'_, '_> {
         Gemm { stored: OutputWidth::AsInputs, ..Gemm::new(self.shape.dtype, m, n, k) }
     }
 
-    fn normalize(&mut self, [gain, bias]: &[Buffer; 2], (x, y): (&Buffer, &Buffer)) -> Result<(), Failure> {
-        let (dtype, rows, columns) = (self.shape.dtype, self.shape.tokens(), self.shape.width());
-        let operation = Normalize { op: NormalizeOp::LayerNorm, dtype, rows, columns };
-        self.stage(Operation::Normalize(operation), &[x, gain, bias, y])
+    fn normalize(&mut self, rows: u64, weights: &[Buffer], (x, y): (&Buffer, &Buffer)) -> Result<(), Failure> {
+        let (dtype, columns) = (self.shape.dtype, self.shape.width());
+        let operation = Normalize { op: self.shape.norm, dtype, rows, columns };
+        let buffers: Vec<&Buffer> = std::iter::once(x).chain(weights).chain([y]).collect();
+        self.stage(Operation::Normalize(operation), &buffers)
     }
 
     fn elementwise(&mut self, op: ElementwiseOp, elements: u64, buffers: &[&Buffer]) -> Result<(), Failure> {
         self.stage(Operation::Elementwise(Elementwise { op, dtype: self.shape.dtype, elements }), buffers)
     }
 
-    /// Rows of `columns` heads, token by token in `x`, head by head in `y`, which has room for `capacity` tokens from
-    /// `position` on.
+    /// Rows of `columns` heads, token by token in `x`, head by head in `y`, which has room for `capacity` tokens and takes
+    /// these at its end; turned where there are angles.
     fn by_head(
         &mut self,
-        (columns, capacity, position): (u64, u64, u64),
+        (columns, capacity): (u64, u64),
+        angles: Option<&Buffer>,
         (x, y): (&Buffer, &Buffer),
     ) -> Result<(), Failure> {
-        let Shape { dtype, head_dim, batch, queries, .. } = self.shape;
-        let order = Rearrange { dtype, batch, rows: queries, columns, width: head_dim, capacity, position };
-        self.stage(Operation::Rearrange(order), &[x, y])
+        let Shape { dtype, head_dim: width, batch, queries: rows, .. } = self.shape;
+        let (position, rotary) = (capacity - rows, angles.is_some());
+        let order = Rearrange { dtype, batch, rows, columns, width, capacity, position, rotary };
+        let buffers: Vec<&Buffer> = std::iter::once(x).chain(angles).chain([y]).collect();
+        self.stage(Operation::Rearrange(order), &buffers)
     }
 
     fn wire(&mut self, block: &Block, room: &Room, (from, to): (&Buffer, &Buffer)) -> Result<(), Failure> {
         let Shape { heads, kv_heads, queries, positions, .. } = self.shape;
         let (width, kv_width) = (self.shape.width(), self.shape.kv_width());
-        let rows = self.shape.tokens() * width;
-        self.normalize(&block.norms[0], (from, &room.normed))?;
+        let (tokens, rows) = (self.shape.tokens(), self.shape.tokens() * width);
+        self.normalize(tokens, &block.norms[0], (from, &room.normed))?;
         for ((weights, projected), to) in block.attention.iter().zip(&room.projected).zip([width, kv_width, kv_width]) {
-            self.project((width, to), weights, (&room.normed, projected))?;
+            self.project((tokens, width, to), weights, (&room.normed, projected))?;
         }
         let [query, key, value] = &room.projected;
-        self.by_head((heads, queries, 0), (query, &room.queries))?;
-        self.by_head((kv_heads, positions, positions - queries), (key, &block.keys))?;
-        self.by_head((kv_heads, positions, positions - queries), (value, &block.values))?;
+        let angles = room.angles.as_ref();
+        self.by_head((heads, queries), angles, (query, &room.queries))?;
+        self.by_head((kv_heads, positions), angles, (key, &block.keys))?;
+        self.by_head((kv_heads, positions), None, (value, &block.values))?;
         self.attend(block, room)?;
         let [attended, summed] = &room.between;
-        self.project((width, width), &block.attention[3], (&room.attended[1], attended))?;
+        self.project((tokens, width, width), &block.attention[3], (&room.attended[1], attended))?;
         self.elementwise(ElementwiseOp::Add, rows, &[from, attended, summed])?;
-        self.normalize(&block.norms[1], (summed, &room.normed_again))?;
+        self.normalize(tokens, &block.norms[1], (summed, &room.normed_again))?;
         self.widen_and_narrow(block, room)?;
         self.elementwise(ElementwiseOp::Add, rows, &[summed, &room.narrowed, to])
     }
 
     fn widen_and_narrow(&mut self, block: &Block, room: &Room) -> Result<(), Failure> {
-        let (width, wide) = (self.shape.width(), self.shape.hidden());
-        let elements = self.shape.tokens() * wide;
+        let (tokens, width, wide) = (self.shape.tokens(), self.shape.width(), self.shape.hidden());
+        let elements = tokens * wide;
         let [hidden, active] = &room.hidden;
-        self.project((width, wide), &block.hidden[0], (&room.normed_again, hidden))?;
+        self.project((tokens, width, wide), &block.hidden[0], (&room.normed_again, hidden))?;
         match (&block.gate, &room.gate) {
             (Some(weights), Some([gate, sigmoid, open])) => {
-                self.project((width, wide), weights, (&room.normed_again, gate))?;
+                self.project((tokens, width, wide), weights, (&room.normed_again, gate))?;
                 self.elementwise(ElementwiseOp::Sigmoid, elements, &[gate, sigmoid])?;
                 self.elementwise(ElementwiseOp::Multiply, elements, &[gate, sigmoid, open])?;
                 self.elementwise(ElementwiseOp::Multiply, elements, &[open, hidden, active])?;
             }
             _ => self.elementwise(ElementwiseOp::Gelu, elements, &[hidden, active])?,
         }
-        self.project((wide, width), &block.hidden[1], (active, &room.narrowed))
+        self.project((tokens, wide, width), &block.hidden[1], (active, &room.narrowed))
     }
 
     fn attend(&mut self, block: &Block, room: &Room) -> Result<(), Failure> {
@@ -274,8 +371,8 @@ impl Builder<'_, '_> {
         let [by_head, by_token] = &room.attended;
         self.stage(Operation::Gemm(weighted), &[&room.shares, &block.values, by_head])?;
         // Back again: the two middle sizes have changed places.
-        let order =
-            Rearrange { dtype, batch, rows: heads, columns: queries, width: head_dim, capacity: heads, position: 0 };
+        let (rows, columns, width, capacity) = (heads, queries, head_dim, heads);
+        let order = Rearrange { dtype, batch, rows, columns, width, capacity, position: 0, rotary: false };
         self.stage(Operation::Rearrange(order), &[by_head, by_token])
     }
 }

@@ -1,8 +1,8 @@
 //! Whether a pass was right: a small one from end to end against the reference, a large one stage by stage at samples,
 //! each computed again in f64 from what the device holds.
 
-use rsb_device::operation::{Elementwise, Gemm, Normalize, NormalizeOp, Rearrange};
-use rsb_device::reference::{elementwise, layer_norm_row, softmax_row, tolerance};
+use rsb_device::operation::{Elementwise, Gather, Gemm, Normalize, Rearrange};
+use rsb_device::reference::{elementwise, normalized_row, rearranged_element, tolerance};
 use rsb_device::{Buffer, Operation, convert};
 use rsb_model::Reason;
 use rsb_model::random::Generator;
@@ -12,7 +12,7 @@ use super::reference::{self, Weights};
 use super::{Model, Stage};
 use crate::benchmark::Failure;
 
-/// Samples of a matrix product, beside its corners.
+/// Samples of a matrix product beside its corners, and of rows.
 const SAMPLES: usize = 24;
 
 /// Neighboring elements looked at together.
@@ -21,13 +21,19 @@ const WINDOW: u64 = 1024;
 /// Compares every number of the result, and gives the error.
 pub(super) fn end_to_end(model: &Model<'_>) -> Result<f64, Failure> {
     let shape = model.shape;
-    let rows = shape.tokens() * shape.width();
-    let mut state = numbers(model, &model.input, 0, rows)?;
+    let all = |buffer: &Buffer| all(model, buffer);
+    let mut state = match &model.words {
+        Some(words) => reference::embedded(shape, &all(&words.table)?, &indices(model, &words.indices)?),
+        None => all(&model.input)?,
+    };
     for block in &model.blocks {
         state = reference::block(shape, &weights(model, block)?, &state);
     }
+    if let Some(words) = &model.words {
+        state = reference::told(shape, &norm(model, &words.norm)?, &all(&words.head)?, &state);
+    }
     let mut error = Meter::default();
-    error.all(&numbers(model, &model.output, 0, rows)?, &state);
+    error.all(&all(&model.output)?, &state);
     // Each of a dozen roundings adds to those before, and so do the blocks; the longest sum is that of the hidden layer.
     let terms = shape.hidden() as f64;
     let steps = 2.0 * (8.0 + 2.0 * terms.sqrt()) * shape.layers as f64;
@@ -35,8 +41,7 @@ pub(super) fn end_to_end(model: &Model<'_>) -> Result<f64, Failure> {
 }
 
 fn weights(model: &Model<'_>, block: &Block) -> Result<Weights, Failure> {
-    let all = |buffer: &Buffer| numbers(model, buffer, 0, buffer.bytes() * 8 / model.shape.dtype.bits());
-    let norm = |[gain, bias]: &[Buffer; 2]| Ok::<_, Failure>([all(gain)?, all(bias)?]);
+    let (all, norm) = (|buffer: &Buffer| all(model, buffer), |weights: &[Buffer]| norm(model, weights));
     let [query, key, value, out] = &block.attention;
     Ok(Weights {
         norms: [norm(&block.norms[0])?, norm(&block.norms[1])?],
@@ -48,16 +53,33 @@ fn weights(model: &Model<'_>, block: &Block) -> Result<Weights, Failure> {
     })
 }
 
-/// Checks samples of each stage of the last block, and gives the largest error.
+fn all(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<f64>, Failure> {
+    numbers(model, buffer, 0, buffer.bytes() * 8 / model.shape.dtype.bits())
+}
+
+/// What a norm multiplies by, and what it adds, if it does.
+fn norm(model: &Model<'_>, weights: &[Buffer]) -> Result<[Vec<f64>; 2], Failure> {
+    let of = |index: usize| weights.get(index).map_or_else(|| Ok(Vec::new()), |buffer| all(model, buffer));
+    Ok([of(0)?, of(1)?])
+}
+
+fn indices(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<u64>, Failure> {
+    let mut bytes = vec![0; buffer.bytes() as usize];
+    model.device.read(buffer, 0, &mut bytes)?;
+    Ok(bytes.as_chunks().0.iter().map(|&index| u64::from_le_bytes(index)).collect())
+}
+
+/// Checks samples of each stage whose buffers are still as it left them, and gives the largest error.
 pub(super) fn stages(model: &Model<'_>) -> Result<f64, Failure> {
     let mut worst: f64 = 0.0;
-    for stage in model.last_block() {
+    for stage in model.kept() {
         let check = Check { model, stage, error: Meter::default() };
         let error = match &stage.operation {
             Operation::Gemm(op) => check.product(op)?,
             Operation::Normalize(op) => check.rows(op)?,
             Operation::Elementwise(op) => check.windows(op)?,
             Operation::Rearrange(op) => check.order(op)?,
+            Operation::Gather(op) => check.gathered(op)?,
             other => return Err(unexpected(other)),
         };
         worst =
@@ -144,17 +166,13 @@ impl Check<'_, '_> {
     }
 
     fn rows(mut self, op: &Normalize) -> Result<Meter, Failure> {
-        let affine = op.op == NormalizeOp::LayerNorm;
-        let (gain, bias) = if affine {
-            (self.read(1, 0, op.columns)?, self.read(2, 0, op.columns)?)
-        } else {
-            (Vec::new(), Vec::new())
-        };
+        let inputs = op.op.inputs();
+        let weights = |index| if index < inputs { self.read(index, 0, op.columns) } else { Ok(Vec::new()) };
+        let (gain, bias) = (weights(1)?, weights(2)?);
         for row in [0, op.rows / 2, op.rows - 1] {
             let x = self.read(0, row * op.columns, op.columns)?;
-            let found = self.read(if affine { 3 } else { 1 }, row * op.columns, op.columns)?;
-            let expected = if affine { layer_norm_row(&x, &gain, &bias) } else { softmax_row(&x) };
-            self.error.all(&found, &expected);
+            let found = self.read(inputs, row * op.columns, op.columns)?;
+            self.error.all(&found, &normalized_row(op.op, &x, &gain, &bias));
         }
         Ok(self.error)
     }
@@ -171,6 +189,17 @@ impl Check<'_, '_> {
         Ok(self.error)
     }
 
+    fn gathered(mut self, op: &Gather) -> Result<Meter, Failure> {
+        let indices = self.stage.buffers.get(1).map(|buffer| indices(self.model, buffer)).transpose()?;
+        let step = op.rows.div_ceil(SAMPLES as u64).max(1);
+        let looked_at = |row: u64| row.is_multiple_of(step) || row + 1 == op.rows;
+        for (row, index) in (0..).zip(indices.unwrap_or_default()).filter(|(row, _)| looked_at(*row)) {
+            let expected = self.read(0, index * op.width, op.width)?;
+            self.error.all(&self.read(2, row * op.width, op.width)?, &expected);
+        }
+        Ok(self.error)
+    }
+
     fn order(mut self, op: &Rearrange) -> Result<Meter, Failure> {
         let mut random = Generator::new(op.elements());
         let places = (0..SAMPLES).map(|_| (random.below(op.batch), random.below(op.rows), random.below(op.columns)));
@@ -179,8 +208,14 @@ impl Check<'_, '_> {
         for (batch, row, column) in places {
             let from = (batch * op.rows + row) * op.columns + column;
             let to = (batch * op.columns + column) * op.capacity + op.position + row;
-            let expected = self.read(0, from * op.width, op.width)?;
-            let found = self.read(1, to * op.width, op.width)?;
+            let x = self.read(0, from * op.width, op.width)?;
+            let found = self.read(op.y_index(), to * op.width, op.width)?;
+            let angles = if op.rotary { self.read(1, row * op.width, op.width)? } else { Vec::new() };
+            // The row alone, as if there were no other.
+            let alone = Rearrange { batch: 1, rows: 1, columns: 1, capacity: 1, position: 0, ..*op };
+            let of = |numbers: &[f64], at: u64| numbers.get(at as usize).copied().unwrap_or(f64::NAN);
+            let element = |at| rearranged_element(&alone, |at| of(&x, at), |at| of(&angles, at), at);
+            let expected: Vec<f64> = (0..op.width).map(|at| element(at).unwrap_or(f64::NAN)).collect();
             self.error.all(&found, &expected);
         }
         Ok(self.error)

@@ -2,7 +2,7 @@
 //! holds.
 
 use rsb_device::operation::ElementwiseOp;
-use rsb_device::reference::{elementwise, layer_norm_row, softmax_row};
+use rsb_device::reference::{elementwise, normalized_row, softmax_row};
 
 use super::Shape;
 
@@ -17,6 +17,18 @@ pub(super) struct Weights {
     pub(super) values: Vec<f64>,
 }
 
+/// The tokens that words are turned into.
+pub(super) fn embedded(shape: Shape, table: &[f64], words: &[u64]) -> Vec<f64> {
+    words.iter().flat_map(|word| part(table, word * shape.width(), shape.width())).copied().collect()
+}
+
+/// The logits of the last token of each sequence.
+pub(super) fn told(shape: Shape, [gain, bias]: &[Vec<f64>; 2], head: &[f64], x: &[f64]) -> Vec<f64> {
+    let last = |sequence: u64| part(x, ((sequence + 1) * shape.queries - 1) * shape.width(), shape.width());
+    let logits = |sequence| times(&normalized_row(shape.norm, last(sequence), gain, bias), head);
+    (0..shape.batch).flat_map(logits).collect()
+}
+
 /// What the block makes of `x`, which has a row for each token.
 pub(super) fn block(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
     let width = shape.width() as usize;
@@ -25,7 +37,7 @@ pub(super) fn block(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
     let [gain, bias] = &weights.norms[1];
     let mut result = summed.clone();
     for (row, to) in summed.chunks_exact(width).zip(result.chunks_exact_mut(width)) {
-        let normed = layer_norm_row(row, gain, bias);
+        let normed = normalized_row(shape.norm, row, gain, bias);
         let hidden = times(&normed, &weights.hidden[0]);
         let active: Vec<f64> = match &weights.gate {
             Some(gate) => times(&normed, gate).iter().zip(&hidden).map(|(&gate, up)| silu(gate) * up).collect(),
@@ -43,14 +55,21 @@ fn silu(x: f64) -> f64 {
 fn attention(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
     let width = shape.width() as usize;
     let [gain, bias] = &weights.norms[0];
-    let normed: Vec<Vec<f64>> = x.chunks_exact(width).map(|row| layer_norm_row(row, gain, bias)).collect();
+    let normed: Vec<Vec<f64>> = x.chunks_exact(width).map(|row| normalized_row(shape.norm, row, gain, bias)).collect();
     let [query, key, value, out] = &weights.attention;
     let projected = |matrix: &[f64]| normed.iter().map(|row| times(row, matrix)).collect::<Vec<_>>();
-    let (queries, keys, values) = (projected(query), projected(key), projected(value));
+    let place_of = |token: u64| shape.positions - shape.queries + token % shape.queries;
+    let placed = |mut rows: Vec<Vec<f64>>| {
+        for (token, row) in (0..).zip(&mut rows).filter(|_| shape.rotary) {
+            *row = turned(shape, row, place_of(token));
+        }
+        rows
+    };
+    let (queries, keys, values) = (placed(projected(query)), placed(projected(key)), projected(value));
     let mut attended = Vec::with_capacity(x.len());
     for (token, query) in queries.iter().enumerate() {
         let sequence = token as u64 / shape.queries;
-        let place = shape.positions - shape.queries + token as u64 % shape.queries;
+        let place = place_of(token as u64);
         let mut row = Vec::with_capacity(width);
         for head in 0..shape.heads {
             let look = Look { shape, sequence, head };
@@ -69,6 +88,16 @@ fn attention(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
         attended.extend(times(&row, out));
     }
     attended
+}
+
+/// All heads of a row turned by its position.
+pub(super) fn turned(shape: Shape, row: &[f64], position: u64) -> Vec<f64> {
+    let pairs = (0..).zip(row.as_chunks::<2>().0);
+    let turn = |(index, &[x, z]): (u64, &[f64; 2])| {
+        let (cosine, sine) = shape.turn(position, index % (shape.head_dim / 2));
+        [x * cosine - z * sine, x * sine + z * cosine]
+    };
+    pairs.flat_map(turn).collect()
 }
 
 /// One head of one sequence.

@@ -1,10 +1,10 @@
-//! The check of softmax and layer norm, row by row.
+//! The check of softmax and of norms, row by row.
 
 use super::{Check, ErrorMeter, SAMPLE};
 use crate::convert::rounded_values;
 use crate::device::DeviceError;
-use crate::operation::{Normalize, NormalizeOp};
-use crate::reference::maths::{layer_norm_row, softmax_row};
+use crate::operation::Normalize;
+use crate::reference::maths::normalized_row;
 
 /// Every element must be finite; of large matrices, evenly spread rows are compared, the first and the last among them.
 pub(super) fn check(check: &Check<'_>, op: &Normalize, error: &mut ErrorMeter) -> Result<(), DeviceError> {
@@ -18,17 +18,8 @@ pub(super) fn check(check: &Check<'_>, op: &Normalize, error: &mut ErrorMeter) -
     };
     let rows: Vec<u64> = (0..op.rows).filter(|row| row.is_multiple_of(step) || row + 1 == op.rows).collect();
     let expected = check.expected("rows", rows.len() * columns, || {
-        let (gain, bias) = match op.op {
-            NormalizeOp::Softmax => (Vec::new(), Vec::new()),
-            NormalizeOp::LayerNorm => (row_of(1, 0), row_of(2, 0)),
-        };
-        let of_row = |&row: &u64| {
-            let x = row_of(0, row * op.columns);
-            match op.op {
-                NormalizeOp::Softmax => softmax_row(&x),
-                NormalizeOp::LayerNorm => layer_norm_row(&x, &gain, &bias),
-            }
-        };
+        let (gain, bias) = (row_of(1, 0), row_of(2, 0));
+        let of_row = |&row: &u64| normalized_row(op.op, &row_of(0, row * op.columns), &gain, &bias);
         rows.iter().flat_map(of_row).collect()
     });
     let mut found = Vec::new();

@@ -40,13 +40,14 @@ impl Planner<'_> {
     }
 
     pub(super) fn normalize(&self, op: &Normalize) -> Result<LaunchPlan, DeviceError> {
-        let (stem, inputs) = match op.op {
-            NormalizeOp::Softmax => ("rsb_softmax", 1),
-            NormalizeOp::LayerNorm => ("rsb_layer_norm", 3),
+        let stem = match op.op {
+            NormalizeOp::Softmax => "rsb_softmax",
+            NormalizeOp::LayerNorm => "rsb_layer_norm",
+            NormalizeOp::RmsNorm => "rsb_rms_norm",
         };
-        let mut arguments: Vec<Argument> = (0..=inputs).map(Buffer).collect();
+        let mut arguments: Vec<Argument> = (0..=op.op.inputs()).map(Buffer).collect();
         arguments.extend([Count(op.rows), Count(op.columns)]);
-        if op.op == NormalizeOp::LayerNorm {
+        if op.op != NormalizeOp::Softmax {
             arguments.push(Number(LAYER_NORM_EPSILON));
         }
         // A block for each row, as far as the GPU can hold them; beyond that they stride.
@@ -58,13 +59,14 @@ impl Planner<'_> {
         if !op.fits() {
             return Err(unsupported(
                 "rearrange",
-                "its rows do not fit where they shall go",
+                "its rows do not fit where they shall go, or are no pairs to be turned",
                 "choose a larger capacity",
             ));
         }
         let sizes = [op.batch, op.rows, op.columns, op.width, op.capacity, op.position];
-        let arguments = (0..2).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
-        self.strided("rsb_rearrange", Some(op.dtype), arguments, op.elements())
+        let arguments = (0..=op.y_index()).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
+        let (stem, each) = if op.rotary { ("rsb_rotate", 2) } else { ("rsb_rearrange", 1) };
+        self.strided(stem, Some(op.dtype), arguments, op.elements() / each)
     }
 
     pub(super) fn convolution(&self, op: &Convolution) -> Result<LaunchPlan, DeviceError> {

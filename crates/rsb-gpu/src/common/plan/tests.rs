@@ -3,8 +3,8 @@
 use super::*;
 use crate::common::catalog::Parameter;
 use rsb_device::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, Normalize, NormalizeOp, OutputWidth, PointerChase, Rearrange,
-    Reduce, ReduceOp,
+    Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth, PointerChase,
+    Rearrange, Reduce, ReduceOp,
 };
 
 const MI300X: Gpu<'static> = Gpu { arch: "gfx942", units: 304 };
@@ -19,8 +19,11 @@ fn every_operation(dtype: Dtype) -> Vec<Operation> {
     all.extend(ElementwiseOp::ALL.iter().map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 77 })));
     all.extend(ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 1 << 24 })));
     all.extend(NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 5, columns: 9 })));
-    let cache = Rearrange { dtype, batch: 2, rows: 3, columns: 4, width: 8, capacity: 9, position: 5 };
-    all.push(Operation::Rearrange(cache));
+    all.push(Operation::Gather(Gather { dtype, of: 9, rows: 3, width: 8 }));
+    for rotary in [false, true] {
+        let cache = Rearrange { dtype, batch: 2, rows: 3, columns: 4, width: 8, capacity: 9, position: 5, rotary };
+        all.push(Operation::Rearrange(cache));
+    }
     all.push(Operation::Convolution(Convolution {
         dtype,
         batch: 2,
