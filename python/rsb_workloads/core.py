@@ -266,10 +266,13 @@ def within(case: Case, difference: float, largest: float, tolerance: float | Non
     allowed = TOLERANCES[case.params.get("dtype", "f32")] if tolerance is None else tolerance
     error = difference / largest if largest else difference
     if not error <= allowed:
+        dtype = case.params.get("dtype", "f32")
+        lossy = f"{dtype} may be too coarse for it: choose another precision; if not, "
+        cure = "the framework computes wrongly here: try another version of it, or report it there"
         raise Failure(
             f"result of {case.component} {case.workload}",
             f"it is off by {error:.3g} of the largest value, where {allowed:.3g} is allowed",
-            "the framework computes wrongly here: try another version of it, or report it there",
+            cure if dtype in ("f32", "f64") else lossy + cure,
         )
     return error
 

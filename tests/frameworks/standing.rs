@@ -59,7 +59,7 @@ fn a_component_stands_as_its_last_run_its_targets_and_the_gate_say() {
     std::fs::remove_file(policy).unwrap();
 
     // So much slower that no neighbor of a test can hide it.
-    let slowed = bench.set("RSB_TEST_SLOWDOWN", "/128x128x128=50.0");
+    let slowed = bench.set("RSB_TEST_SLOWDOWN", "/128x128x128=100000.0");
     slowed.run(&arguments).expect(0);
     let result = slowed.run(&["gate", "--json", "--budget", "0s"]).expect(3).json();
     let rows = result["comparisons"].as_array().unwrap();

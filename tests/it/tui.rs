@@ -25,6 +25,8 @@ axes = { dtype = [\"f32\"], shape = [\"16x16x16\", \"32x32x32\"], provider = [\"
 /// A terminal of 80 columns and 24 rows with the program in it.
 struct Screen {
     socket: PathBuf,
+    /// Where the program's exit code is written.
+    ended: PathBuf,
 }
 
 impl Screen {
@@ -38,10 +40,12 @@ impl Screen {
             test_needs::missing("tmux", "the program `tmux` is not here; install it");
             return None;
         }
-        let screen = Self { socket: bench.path("tmux") };
+        let screen = Self { socket: bench.path("tmux"), ended: bench.path("ended") };
         let mut tmux = screen.tmux();
         tmux.args(["start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";"]);
         tmux.args(["new-session", "-d", "-x", "80", "-y", "24", "--"]);
+        // On a busy machine tmux may never learn with which code a program ended.
+        tmux.args(["sh", "-c", "\"$@\"; echo $? > ended", "sh"]);
         tmux.arg(program.get_program()).args(program.get_args()).current_dir(bench.dir.path());
         for (name, value) in program.get_envs() {
             match value {
@@ -83,17 +87,19 @@ impl Screen {
         }
     }
 
-    /// Waits for the end of the program: its exit code. tmux is asked, since what it writes into the pane then may be wiped away.
+    /// Waits until the program has ended and its page is gone: its exit code.
     fn ended(&self) -> String {
-        let format = "#{pane_dead} #{pane_dead_status}#{?alternate_on, and the page is left behind,}";
         let began = Instant::now();
         loop {
-            let output = self.tmux().args(["display-message", "-p", format]).output().unwrap();
-            let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-            if let Some(status) = said.strip_prefix("1 ") {
-                return status.to_owned();
+            let code = std::fs::read_to_string(&self.ended).unwrap_or_default();
+            let output = self.tmux().args(["display-message", "-p", "#{alternate_on}"]).output().unwrap();
+            let page = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            match code.strip_suffix('\n') {
+                Some(code) if page == "0" => return code.to_owned(),
+                _ => {}
             }
-            assert!(began.elapsed() < LONGEST, "it does not end: {said}; {}\n{}", self.left(), self.picture());
+            let said = || format!("{code:?}, its page {page}; {}\n{}", self.left(), self.picture());
+            assert!(began.elapsed() < LONGEST, "it does not end: {}", said());
             std::thread::sleep(Duration::from_millis(30));
         }
     }

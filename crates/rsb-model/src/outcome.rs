@@ -56,6 +56,8 @@ pub enum Obstacle {
     MissingPackage,
     /// The software has no such operation, or not for this type.
     UnsupportedOperator,
+    /// The run ended before it had its turn: nothing is known of it.
+    NotReached,
 }
 
 /// Why something is not there: a missing library, device or permission, a failure, a refusal.

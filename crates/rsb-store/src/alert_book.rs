@@ -44,7 +44,7 @@ impl AlertBook {
             return Ok(Self::default());
         }
         let bytes = read::read_bytes(&path)?;
-        let document = json::parse_bytes(&bytes).map_err(|error| read::syntax(&path, &error))?;
+        let document = json::parse_bytes(&bytes).map_err(|error| read::syntax(&path, &bytes, &error))?;
         read::check_format(&path, &document)?;
         let book: Self = json::from_value(&document).map_err(|error| read::shape(&path, "alerts", &error))?;
         Ok(Self { format_version: format::FORMAT_VERSION, ..book })

@@ -58,7 +58,7 @@ pub(crate) fn read_head(path: &Path) -> Result<Run, ReadError> {
 /// When it cannot be read, is not JSON, is of a newer format, or is not a comparison.
 pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
     let bytes = read_bytes(path)?;
-    let document = json::parse_bytes(&bytes).map_err(|error| syntax(path, &error))?;
+    let document = json::parse_bytes(&bytes).map_err(|error| syntax(path, &bytes, &error))?;
     check_format(path, &document)?;
     let text = String::from_utf8_lossy(&bytes);
     let comparison = serde_json::from_str(&text).map_err(|error| shape(path, "a comparison", &error))?;
@@ -110,7 +110,7 @@ pub(crate) struct Document<'a> {
 impl<'a> Document<'a> {
     /// The document in `bytes`, of a format that this program reads; `path` is for errors.
     pub(crate) fn parse(path: &Path, bytes: &'a [u8]) -> Result<Self, ReadError> {
-        let text = json::text(bytes).map_err(|error| syntax(path, &error))?;
+        let text = json::text(bytes).map_err(|error| syntax(path, bytes, &error))?;
         let mut document: Self = match serde_json::from_str(text) {
             Ok(document) => document,
             // It is JSON, and no object, or one without such lists.
@@ -124,7 +124,7 @@ impl<'a> Document<'a> {
                 }
                 _ => return Err(no_version(path)),
             },
-            Err(error) => return Err(syntax(path, &error)),
+            Err(error) => return Err(syntax(path, bytes, &error)),
         };
         check_format(path, &document.fields)?;
         document.seal = Some(seal::check(bytes));
@@ -276,14 +276,20 @@ pub(crate) fn unreadable(document: &Value, index: usize, fallback: Timestamp, pr
     }
 }
 
-pub(crate) fn syntax(path: &Path, error: &serde_json::Error) -> ReadError {
-    let cure = if error.is_eof() {
+pub(crate) fn syntax(path: &Path, bytes: &[u8], error: &serde_json::Error) -> ReadError {
+    let cure = if error.is_eof() || is_at_the_end(bytes, error) {
         "the file was cut off: restore it from a copy, or measure again"
     } else {
         "correct the file, restore it from a copy, or measure again"
     };
     let problem = json::without_place(error);
     ReadError::Syntax { path: path.to_owned(), line: error.line(), column: error.column(), problem, cure }
+}
+
+/// Whether nothing follows: a number that breaks off behind its `e` counts as a wrong one.
+fn is_at_the_end(bytes: &[u8], error: &serde_json::Error) -> bool {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    lines.nth(error.line().saturating_sub(1)).is_some_and(|line| error.column() >= line.len()) && lines.next().is_none()
 }
 
 pub(crate) fn shape(path: &Path, expected: &'static str, error: &serde_json::Error) -> ReadError {
@@ -325,6 +331,8 @@ mod tests {
         let newer = text.replacen("\"format_version\": 3", "\"format_version\": 99", 1);
         for (text, expected) in [
             ("", &["some/run.json", "line 1", "cut off"][..]),
+            ("{\n\"time\": 1.5e", &["some/run.json", "line 2", "cut off"]),
+            ("{\n\"time\": 1.5e\n}", &["some/run.json", "line 3", "correct the file"]),
             (&text[..text.len() / 2], &["some/run.json", "column", "cut off"]),
             ("{\n  \"format_version\": 1,,\n}", &["line 2, column 23", "correct the file"]),
             (&newer, &["99", "newer than 3", "update"]),

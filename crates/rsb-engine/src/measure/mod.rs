@@ -24,7 +24,7 @@ pub mod bench;
 use std::time::Instant;
 
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::{BenchmarkResult, Environment, Event, Outcome, Reason, RunStatus, Timestamp};
+use rsb_model::{BenchmarkResult, Environment, Event, Obstacle, Outcome, Reason, RunStatus, Timestamp};
 
 pub use client::WorkerError;
 pub use devices::{devices_of, has_compiler, has_counters};
@@ -173,7 +173,7 @@ fn skip_the_rest(
 ) {
     for (case, progress) in plan.cases.iter().zip(progress) {
         if progress.replicates.is_empty() && progress.ended.is_none() {
-            let reason = Reason::new(REST, why, cure);
+            let reason = Reason::new(REST, why, cure).of(Obstacle::NotReached);
             let progress = CaseProgress { ended: Some((Outcome::Skipped, reason)), ..CaseProgress::default() };
             tell(listener, assemble::result(case, &progress, summary, Timestamp::now()));
         }

@@ -56,6 +56,7 @@ impl Compatibility {
             (_, Some(Obstacle::DoesNotFit)) => Self::DoesNotFit,
             (_, Some(Obstacle::MissingPackage)) => Self::MissingPackage,
             (_, Some(Obstacle::UnsupportedOperator)) => Self::UnsupportedOperator,
+            (_, Some(Obstacle::NotReached)) => Self::Unknown,
             (Outcome::Skipped, None) => Self::NotPossible,
             (Outcome::Failed, None) => Self::Fails,
         }
@@ -95,6 +96,9 @@ pub fn compatibility(runs: &[Run]) -> Vec<Compatible> {
     for run in runs {
         for result in run.benchmarks.iter().filter(|result| result.category.as_deref() == Some(MODELS)) {
             let Some((place, found)) = seen_in(run, result) else { continue };
+            if found.standing == Compatibility::Unknown {
+                continue; // A run that ended before it had its turn says nothing.
+            }
             let is_better = matches!(found.standing, Compatibility::Runs | Compatibility::Emulated);
             let known = seen.entry(place).or_insert_with(|| found.clone());
             if is_better && !matches!(known.standing, Compatibility::Runs | Compatibility::Emulated) {
@@ -175,12 +179,13 @@ mod tests {
 
     #[test]
     fn a_reason_tells_what_kind_of_no_it_is() {
-        use Compatibility::{DoesNotFit, Fails, MissingPackage, NotPossible, UnsupportedOperator};
+        use Compatibility::{DoesNotFit, Fails, MissingPackage, NotPossible, Unknown, UnsupportedOperator};
         for (outcome, obstacle, standing) in [
             ("skipped", Some(Obstacle::MissingPackage), MissingPackage),
             ("skipped", Some(Obstacle::DoesNotFit), DoesNotFit),
             ("failed", Some(Obstacle::DoesNotFit), DoesNotFit),
             ("failed", Some(Obstacle::UnsupportedOperator), UnsupportedOperator),
+            ("skipped", Some(Obstacle::NotReached), Unknown),
             ("skipped", None, NotPossible),
             ("failed", None, Fails),
         ] {

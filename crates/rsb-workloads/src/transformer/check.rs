@@ -53,6 +53,7 @@ fn weights(model: &Model<'_>, block: &Block) -> Result<Weights, Failure> {
     })
 }
 
+#[inline(never)]
 fn all(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<f64>, Failure> {
     numbers(model, buffer, 0, buffer.bytes() * 8 / model.shape.dtype.bits())
 }
@@ -89,6 +90,7 @@ pub(super) fn stages(model: &Model<'_>) -> Result<f64, Failure> {
 }
 
 /// Elements `start..` of a buffer.
+#[inline(never)] // Called in a dozen places.
 fn numbers(model: &Model<'_>, buffer: &Buffer, start: u64, count: u64) -> Result<Vec<f64>, Failure> {
     let dtype = model.shape.dtype;
     let mut bytes = vec![0; dtype.bytes(count) as usize];
