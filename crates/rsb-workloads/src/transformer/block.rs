@@ -69,7 +69,7 @@ pub(super) fn model<'d>(device: &'d dyn Device, shape: Shape, options: &Options)
     let words = if shape.vocabulary > 0 { Some(builder.words()?) } else { None };
     let input = match &words {
         Some(words) => builder.embed(words)?,
-        None => builder.filled(rows, |value| value)?,
+        None => builder.filled(rows, 0.0, 1.0)?,
     };
     let room = builder.room()?;
     let mut last_block = 0;
@@ -96,6 +96,10 @@ pub(super) fn model<'d>(device: &'d dyn Device, shape: Shape, options: &Options)
     Ok(Model { device, shape, blocks, words, stages, last_block, stream: device.stream()?, input, output, taken })
 }
 
+fn range(start: u64, count: usize) -> std::ops::Range<u64> {
+    start..start + count as u64
+}
+
 struct Builder<'b, 'd> {
     device: &'d dyn Device,
     shape: Shape,
@@ -108,26 +112,29 @@ struct Builder<'b, 'd> {
 }
 
 impl Builder<'_, '_> {
+    #[inline(never)] // Called in two dozen places.
     fn empty(&mut self, elements: u64) -> Result<Buffer, Failure> {
         self.taken += elements;
         Ok(self.device.allocate(self.shape.dtype.bytes(elements))?)
     }
 
-    /// Random numbers between −1 and 1, changed by `scale`.
-    fn filled(&mut self, elements: u64, scale: impl Fn(f64) -> f64) -> Result<Buffer, Failure> {
+    /// Random numbers, at most `scale` away from `middle`.
+    #[inline(never)] // Called in a dozen places.
+    fn filled(&mut self, elements: u64, middle: f64, scale: f64) -> Result<Buffer, Failure> {
         let values = Values::new(SEED, self.filled, Distribution::Signed);
         self.filled += 1;
         // Made in f32 or f64, and rounded only when they are written.
         let source = if self.shape.dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 };
         let mut numbers = Vec::new();
-        self.written(elements, |start, count| {
+        self.written(elements, &mut |start, count| {
             numbers.resize(count, 0.0);
             convert::rounded_values(source, &values, start, &mut numbers);
-            numbers.iter().map(|&value| scale(value)).collect()
+            numbers.iter().map(|&value| middle + value * scale).collect()
         })
     }
 
-    fn written(&mut self, elements: u64, mut numbers: impl FnMut(u64, usize) -> Vec<f64>) -> Result<Buffer, Failure> {
+    /// Filled with what `numbers` gives for a start and a count.
+    fn written(&mut self, elements: u64, numbers: &mut dyn FnMut(u64, usize) -> Vec<f64>) -> Result<Buffer, Failure> {
         let (buffer, dtype) = (self.empty(elements)?, self.shape.dtype);
         for start in (0..elements).step_by(CHUNK as usize) {
             let part = numbers(start, (elements - start).min(CHUNK) as usize);
@@ -139,7 +146,7 @@ impl Builder<'_, '_> {
     /// A matrix that keeps the size of what it is applied to: numbers of variance 1 stay so.
     fn matrix(&mut self, rows: u64, columns: u64) -> Result<Buffer, Failure> {
         let scale = (3.0 / columns as f64).sqrt();
-        self.filled(rows * columns, |value| value * scale)
+        self.filled(rows * columns, 0.0, scale)
     }
 
     fn block(&mut self) -> Result<Block, Failure> {
@@ -156,16 +163,16 @@ impl Builder<'_, '_> {
             ],
             hidden: [self.matrix(hidden, width)?, self.matrix(width, hidden)?],
             gate: if shape.mlp == Mlp::SwiGlu { Some(self.matrix(hidden, width)?) } else { None },
-            keys: self.filled(cache, |value| value * 3.0_f64.sqrt())?,
-            values: self.filled(cache, |value| value * 3.0_f64.sqrt())?,
+            keys: self.filled(cache, 0.0, 3.0_f64.sqrt())?,
+            values: self.filled(cache, 0.0, 3.0_f64.sqrt())?,
         })
     }
 
     fn norm(&mut self) -> Result<Vec<Buffer>, Failure> {
         let width = self.shape.width();
-        let mut all = vec![self.filled(width, |value| 1.0 + value / 4.0)?];
+        let mut all = vec![self.filled(width, 1.0, 0.25)?];
         if self.shape.norm == NormalizeOp::LayerNorm {
-            all.push(self.filled(width, |value| value / 8.0)?);
+            all.push(self.filled(width, 0.0, 0.125)?);
         }
         Ok(all)
     }
@@ -176,7 +183,7 @@ impl Builder<'_, '_> {
         let words = Gather { dtype, of: vocabulary, rows, width };
         Ok(Words {
             indices: self.indices(rows, |token| words.index(SEED, token))?,
-            table: self.filled(vocabulary * width, |value| value)?,
+            table: self.filled(vocabulary * width, 0.0, 1.0)?,
             norm: self.norm()?,
             head: self.matrix(vocabulary, width)?,
         })
@@ -249,7 +256,7 @@ impl Builder<'_, '_> {
             let (cosine, sine) = shape.turn(position, index % shape.head_dim / 2);
             if index.is_multiple_of(2) { cosine } else { sine }
         };
-        self.written(shape.queries * shape.head_dim, |start, count| (start..start + count as u64).map(at).collect())
+        self.written(shape.queries * shape.head_dim, &mut |start, count| range(start, count).map(at).collect())
     }
 
     /// Zero where a token may look, far below where the position comes after its own.
@@ -259,7 +266,7 @@ impl Builder<'_, '_> {
             let (query, position) = (index / positions % queries, index % positions);
             if position > positions - queries + query { MASKED } else { 0.0 }
         };
-        self.written(scores, |start, count| (start..start + count as u64).map(at).collect())
+        self.written(scores, &mut |start, count| range(start, count).map(at).collect())
     }
 
     fn stage(&mut self, operation: Operation, buffers: &[&Buffer]) -> Result<(), Failure> {

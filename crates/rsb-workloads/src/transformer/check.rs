@@ -40,6 +40,7 @@ pub(super) fn end_to_end(model: &Model<'_>) -> Result<f64, Failure> {
     error.judge("a small pass from end to end", convert::epsilon(shape.dtype) * steps)
 }
 
+#[inline(never)] // It runs once; its fifteen vectors need not lie in the caller's frame.
 fn weights(model: &Model<'_>, block: &Block) -> Result<Weights, Failure> {
     let (all, norm) = (|buffer: &Buffer| all(model, buffer), |weights: &[Buffer]| norm(model, weights));
     let [query, key, value, out] = &block.attention;

@@ -30,6 +30,7 @@ pub(super) fn told(shape: Shape, [gain, bias]: &[Vec<f64>; 2], head: &[f64], x: 
 }
 
 /// What the block makes of `x`, which has a row for each token.
+#[inline(never)]
 pub(super) fn block(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
     let width = shape.width() as usize;
     let attended = attention(shape, weights, x);
