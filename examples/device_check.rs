@@ -105,7 +105,18 @@ fn run(device: &dyn Device, operation: &Operation, options: &Options) -> Result<
     Ok((kernel.provider(), error, time))
 }
 
-/// What is no operation: a copy between two buffers, occupancy, a flush.
+/// How many bytes become less free by the driver where 64 MiB are allocated, where it tells.
+fn held(device: &dyn Device) -> Result<Option<u64>, DeviceError> {
+    let Some(before) = device.free_bytes() else { return Ok(None) };
+    let buffer = device.allocate(HELD)?;
+    let after = device.free_bytes();
+    drop(buffer);
+    Ok(after.map(|after| before.saturating_sub(after)))
+}
+
+const HELD: u64 = 64 << 20;
+
+/// What is no operation: a copy between two buffers, free memory, occupancy, a flush.
 fn check_rest(device: &dyn Device) -> bool {
     let copied = || -> Result<bool, DeviceError> {
         let (a, b) = (device.allocate(1000)?, device.allocate(1000)?);
@@ -119,6 +130,8 @@ fn check_rest(device: &dyn Device) -> bool {
     };
     let copied = copied();
     println!("copy between buffers: {copied:?}");
+    let held = held(device);
+    println!("bytes less free by {HELD} allocated: {held:?}");
     let triad = stream(StreamPattern::Triad, Dtype::F32, 1 << 16, Stores::Temporal);
     match device.occupancy(&triad, &Options { block_size: Some(512), ..Options::default() }) {
         Ok(occupancy) => println!("occupancy of triad: {occupancy:?}, {:.0} %", occupancy.percent()),
@@ -126,7 +139,9 @@ fn check_rest(device: &dyn Device) -> bool {
     }
     let flushed = device.flush_caches();
     println!("flush of the caches: {flushed:?}");
-    !matches!(copied, Ok(false) | Err(DeviceError::Failed(_))) && !matches!(flushed, Err(DeviceError::Failed(_)))
+    let is_held = held.is_ok_and(|bytes| bytes.is_none_or(|bytes| bytes >= HELD));
+    let is_copied = !matches!(copied, Ok(false) | Err(DeviceError::Failed(_)));
+    is_copied && is_held && !matches!(flushed, Err(DeviceError::Failed(_)))
 }
 
 fn stream(pattern: StreamPattern, dtype: Dtype, elements: u64, stores: Stores) -> Operation {

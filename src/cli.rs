@@ -48,7 +48,7 @@ pub use stored::{
 pub use trend::{AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb};
 pub use tui::{PaletteArg, TuiArgs};
 pub use values::{ReportForm, Since, VerdictFile};
-use values::{parse_axis, parse_percent, profile, report_form, suite, text};
+use values::{parse_axis, parse_percent, profile, profiler, report_form, suite, text};
 pub use watch::WatchArgs;
 
 /// Benchmarks GPUs, CPUs and ML frameworks with Criterion, stores every result with the machine that made it,
@@ -259,6 +259,9 @@ pub struct MeasureArgs {
     /// Also measure this, beside the time
     #[arg(long, value_enum)]
     pub metric: Option<ExtraMetric>,
+    /// Profile each case that this tool sees, once more after the samples, and keep its files beside the run
+    #[arg(long, value_name = "TOOL", value_parser = profiler())]
+    pub profiler: Option<String>,
     /// Python interpreter for the frameworks [default: see `python list --help`]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,

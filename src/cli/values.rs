@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use rsb_engine::gate::SideName;
+use rsb_engine::measure::PROFILERS;
 use rsb_model::{Profile, Suite};
 use rsb_report::GateFormat;
 use rsb_report::gate::UnknownFormat;
@@ -87,6 +88,12 @@ pub(super) fn parse_verdict_file(text: &str) -> Result<VerdictFile, String> {
 pub(super) fn profile() -> impl TypedValueParser<Value = Profile> {
     let values = Profile::ALL.map(|profile| PossibleValue::new(profile.as_str()).help(profile.about()));
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Profile>())
+}
+
+/// The name of a tool that profiles.
+pub(super) fn profiler() -> impl TypedValueParser<Value = String> {
+    let values = PROFILERS.each_ref().map(|profiler| PossibleValue::new(profiler.name).help(profiler.about));
+    PossibleValuesParser::new(values)
 }
 
 /// The name of a suite.

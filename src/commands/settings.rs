@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rsb_engine::directories::PolicyPath;
-use rsb_engine::measure::{ComponentSettings, Count, Limits, Settings};
+use rsb_engine::measure::{ComponentSettings, Count, Limits, Profiler, Settings};
 use rsb_engine::plan::{self, CustomEntry, Machine, Plan, Selection};
 use rsb_engine::{Directories, custom, revisions, sweep};
 use rsb_model::order;
@@ -84,6 +84,8 @@ pub(super) fn resolve(
     settings.components =
         order::map(config.components.iter().map(|(name, component)| (name.clone(), of_component(component, args))));
     settings.count_instructions = args.metric == Some(ExtraMetric::Instructions);
+    let profiler = args.profiler.as_deref().map(Profiler::here).transpose();
+    settings.profiler = profiler.map_err(|reason| CliError::usage(anyhow::anyhow!("--profiler: {reason}")))?;
     let backend = args.backend.as_deref().or(config.run.backend.as_deref()).unwrap_or("auto");
     let backend = config::parse_backend(backend)
         .map_err(|message| CliError::usage(anyhow::anyhow!("--backend: {message}, or auto")))?;

@@ -256,6 +256,11 @@ pub trait Device {
         )))
     }
 
+    /// Bytes of its memory that nobody holds, by its driver, where that tells. Other processes count, too.
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// What the link between the host and the device can carry one way, in GB/s, where the system tells.
     fn link_gb_s(&self) -> Option<f64> {
         None

@@ -158,6 +158,7 @@ pub struct ScriptedDevice {
 #[derive(Debug, Default)]
 struct State {
     counts: ScriptedCounts,
+    live_bytes: u64,
     now_ns: f64,
     marks: Vec<f64>,
 }
@@ -170,7 +171,9 @@ struct Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        self.state.borrow_mut().counts.live_buffers -= 1;
+        let mut state = self.state.borrow_mut();
+        state.counts.live_buffers -= 1;
+        state.live_bytes -= self.bytes.borrow().len() as u64;
     }
 }
 
@@ -269,8 +272,12 @@ impl Device for ScriptedDevice {
         if refused || bytes > self.info.usable_memory_bytes {
             return Err(broken("memory", "the device has none left", "choose a smaller size"));
         }
-        self.state.borrow_mut().counts.live_buffers += 1;
         let bytes_kept = RefCell::new(vec![0; usize::try_from(bytes).unwrap_or_default()]);
+        {
+            let mut state = self.state.borrow_mut();
+            state.counts.live_buffers += 1;
+            state.live_bytes += bytes;
+        }
         Ok(Buffer::new(bytes, Rc::new(Memory { bytes: bytes_kept, state: Rc::clone(&self.state) })))
     }
 
@@ -314,6 +321,10 @@ impl Device for ScriptedDevice {
         self.check_present()?;
         let (from, to) = (Rc::clone(memory(from)?), Rc::clone(memory(to)?));
         Ok(Box::new(ScriptedCopy { device: self, from, to }))
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        Some(self.info.usable_memory_bytes.saturating_sub(self.state.borrow().live_bytes))
     }
 
     fn peers(&self) -> Vec<u32> {

@@ -1,59 +1,111 @@
-//! Counts the heap allocations of a workload, with the feature `memory-profiling`; without it, nothing is counted.
+//! Counts the heap allocations of a workload, and what it leaves behind on the heap, in libraries and on the device, with
+//! the feature `memory-profiling`; without it, nothing is counted.
 #![cfg_attr(feature = "memory-profiling", allow(unsafe_code))]
 
+use rsb_device::Device;
 use rsb_model::Fields;
 
-/// Allocations seen during the samples of one case.
-#[derive(Debug, Default)]
-pub struct Ledger {
-    samples: u64,
-    #[cfg(feature = "memory-profiling")]
-    iterations: u64,
-    #[cfg(feature = "memory-profiling")]
-    allocations: u64,
-    #[cfg(feature = "memory-profiling")]
-    leaked_bytes: i64,
-}
+#[cfg(feature = "memory-profiling")]
+pub use counted::Ledger;
+
+/// Without the feature: nothing.
+#[cfg(not(feature = "memory-profiling"))]
+#[derive(Debug)]
+pub struct Ledger;
 
 #[cfg(not(feature = "memory-profiling"))]
+#[allow(clippy::unused_self)] // The same calls as where something is counted.
 impl Ledger {
+    /// Nothing is asked of the device.
+    pub fn of(_: &dyn Device) -> Self {
+        Self
+    }
+
     /// Runs `work`.
     pub fn around<T>(&mut self, _iters: u64, work: impl FnOnce() -> T) -> T {
-        self.samples += 1;
         work()
     }
 
     /// Nothing was counted.
-    #[allow(clippy::unused_self)] // The same call as where something was.
     pub fn fields(&self) -> Fields {
         Fields::new()
     }
 }
 
 #[cfg(feature = "memory-profiling")]
-impl Ledger {
-    /// Runs `work` and counts what it allocates. The first sample is left out: it fills caches that stay.
-    pub fn around<T>(&mut self, iters: u64, work: impl FnOnce() -> T) -> T {
-        let before = counting::Totals::now();
-        let result = work();
-        let after = counting::Totals::now();
-        if self.samples > 0 {
-            self.iterations += iters;
-            self.allocations += after.allocations - before.allocations;
-            self.leaked_bytes += after.live_bytes - before.live_bytes;
-        }
-        self.samples += 1;
-        result
+#[allow(clippy::cast_possible_wrap)] // No memory is larger than an i64 can hold.
+mod counted {
+    use super::{Device, Fields, counting};
+
+    /// What was allocated and left behind during the samples of one case.
+    pub struct Ledger<'d> {
+        device: &'d dyn Device,
+        samples: u64,
+        iterations: u64,
+        allocations: u64,
+        left: [Option<i64>; 3],
     }
 
-    /// `memory_leaked_bytes` and `allocations_per_iteration`, once there were two samples.
-    pub fn fields(&self) -> Fields {
-        if self.iterations == 0 {
-            return Fields::new();
+    /// Bytes held at one moment: on Rust's heap, by malloc in all, on the device.
+    fn held(device: &dyn Device) -> [Option<i64>; 3] {
+        let device_bytes = device.free_bytes().map(|bytes| -(bytes as i64));
+        [Some(counting::live_bytes()), native_bytes(), device_bytes]
+    }
+
+    /// What the C library has handed out, from its own arenas and from the system, Rust's heap included.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[allow(clippy::unnecessary_wraps)] // Other C libraries do not tell.
+    fn native_bytes() -> Option<i64> {
+        // SAFETY: it takes nothing and only reads, under the locks of malloc.
+        let info = unsafe { libc::mallinfo2() };
+        Some((info.uordblks + info.hblkhd) as i64)
+    }
+
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    fn native_bytes() -> Option<i64> {
+        None
+    }
+
+    impl<'d> Ledger<'d> {
+        /// Of what runs on `device`.
+        pub fn of(device: &'d dyn Device) -> Self {
+            Self { device, samples: 0, iterations: 0, allocations: 0, left: [Some(0); 3] }
         }
-        Fields::new()
-            .with("memory_leaked_bytes", self.leaked_bytes.max(0))
-            .with("allocations_per_iteration", self.allocations as f64 / self.iterations as f64)
+
+        /// Runs `work` and counts what it allocates and keeps. The first sample is left out: it fills caches that stay.
+        pub fn around<T>(&mut self, iters: u64, work: impl FnOnce() -> T) -> T {
+            let (before, allocations) = (held(self.device), counting::allocations());
+            let result = work();
+            if self.samples > 0 {
+                self.iterations += iters;
+                self.allocations += counting::allocations() - allocations;
+                for ((left, before), after) in self.left.iter_mut().zip(before).zip(held(self.device)) {
+                    *left = (|| Some(left.as_ref()? + after? - before?))();
+                }
+            }
+            self.samples += 1;
+            result
+        }
+
+        /// `allocations_per_iteration` and what was left behind by whom, once there were two samples.
+        pub fn fields(&self) -> Fields {
+            if self.iterations == 0 {
+                return Fields::new();
+            }
+            let [heap, native, device] = self.left;
+            // Of what malloc handed out, the part that Rust did not ask for.
+            let native = native.zip(heap).map(|(all, heap)| all - heap);
+            let leaks = [
+                ("memory_leaked_bytes", heap),
+                ("native_memory_leaked_bytes", native),
+                ("device_memory_leaked_bytes", device),
+            ];
+            let known = leaks.into_iter().filter_map(|(name, bytes)| Some((name, bytes?)));
+            let per_iteration = self.allocations as f64 / self.iterations as f64;
+            known.fold(Fields::new().with("allocations_per_iteration", per_iteration), |fields, (name, bytes)| {
+                fields.with(name, bytes.max(0))
+            })
+        }
     }
 }
 
@@ -66,16 +118,14 @@ mod counting {
     static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
     static LIVE_BYTES: AtomicI64 = AtomicI64::new(0);
 
-    /// The counters at one moment.
-    pub(super) struct Totals {
-        pub(super) allocations: u64,
-        pub(super) live_bytes: i64,
+    /// Calls so far.
+    pub(super) fn allocations() -> u64 {
+        ALLOCATIONS.load(Relaxed)
     }
 
-    impl Totals {
-        pub(super) fn now() -> Self {
-            Self { allocations: ALLOCATIONS.load(Relaxed), live_bytes: LIVE_BYTES.load(Relaxed) }
-        }
+    /// Bytes allocated and not freed.
+    pub(super) fn live_bytes() -> i64 {
+        LIVE_BYTES.load(Relaxed)
     }
 
     struct Counting;
@@ -116,18 +166,42 @@ mod counting {
 
 #[cfg(all(test, feature = "memory-profiling"))]
 mod tests {
+    use rsb_device::scripted::{Script, ScriptedDevice};
+
     use super::*;
 
-    #[test]
-    fn a_leak_is_counted_and_a_clean_workload_is_clean() {
-        let mut clean = Ledger::default();
-        let mut leaky = Ledger::default();
-        let mut kept = Vec::new();
-        for _ in 0..3 {
-            clean.around(1, || drop(std::hint::black_box(vec![0_u8; 4096])));
-            leaky.around(1, || kept.push(std::hint::black_box(Box::new([0_u8; 4096]))));
+    const BYTES: usize = 1 << 20;
+
+    fn left_by(mut work: impl FnMut(&ScriptedDevice)) -> Fields {
+        let device = ScriptedDevice::new(Script::default());
+        let mut ledger = Ledger::of(&device);
+        for _ in 0..4 {
+            ledger.around(1, || work(&device));
         }
-        assert!(clean.fields().number("allocations_per_iteration").unwrap() >= 1.0);
-        assert!(leaky.fields().number("memory_leaked_bytes").unwrap() >= 8192.0);
+        ledger.fields()
+    }
+
+    #[test]
+    fn a_leak_is_counted_where_it_is_and_a_clean_workload_is_clean() {
+        let names = ["memory_leaked_bytes", "native_memory_leaked_bytes", "device_memory_leaked_bytes"];
+        let told = |fields: &Fields| names.map(|name| fields.number(name));
+        let (mut boxes, mut buffers) = (Vec::new(), Vec::new());
+        let clean = left_by(|device| {
+            drop(std::hint::black_box(vec![0_u8; BYTES]));
+            drop(device.allocate(1 << 20).unwrap());
+        });
+        let heap = left_by(|_| boxes.push(std::hint::black_box(vec![0_u8; BYTES])));
+        let on_device = left_by(|device| buffers.push(device.allocate(1 << 20).unwrap()));
+        // SAFETY: any number of bytes may be asked for; nothing is done with them.
+        let native = left_by(|_| assert!(!unsafe { libc::malloc(BYTES) }.is_null()));
+
+        // Three of four samples count; other tests of this process may hold some memory meanwhile.
+        let leaked = |bytes: Option<f64>| bytes.map(|bytes| (bytes / BYTES as f64).round());
+        assert!(clean.number("allocations_per_iteration").unwrap() >= 1.0);
+        assert_eq!(told(&clean).map(leaked), [Some(0.0); 3]);
+        assert_eq!(leaked(told(&heap)[0]), Some(3.0));
+        assert_eq!(leaked(told(&heap)[1]), Some(0.0));
+        assert_eq!(leaked(told(&on_device)[2]), Some(3.0));
+        assert_eq!(told(&native).map(leaked), [Some(0.0), Some(3.0), Some(0.0)]);
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail, ensure};
 use rsb_model::order;
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::{BenchmarkResult, Environment, Event, Note, Outcome, Run, RunStatus, Timestamp};
+use rsb_model::{BenchmarkResult, Environment, Event, Note, Outcome, Run, RunId, RunStatus, Timestamp};
 use rsb_store::Store;
 
 use crate::measure::{self, Settings, assemble};
@@ -45,6 +45,7 @@ pub fn measure(
     recorder.run.notes.extend(machine_lock::note_of_dashboard());
     listener(&Event::RunStarted { run_id: recorder.run.run_id.clone(), cases: plan.cases.len() });
     let environment = recorder.run.environment.clone();
+    let settings = &with_profiles(settings, store, &recorder.run.run_id);
     let status = measure::measure(plan, settings, workers, &environment, &mut |event| {
         recorder.on_event(event);
         listener(event);
@@ -55,6 +56,12 @@ pub fn measure(
     recorder.run.notes.extend(note_of(status));
     let stored = recorder.finish();
     Ok(FinishedRun { run: recorder.run, status, stored })
+}
+
+/// `settings` with the profiles of the run `id` beside it.
+fn with_profiles(settings: &Settings, store: &Store, id: &RunId) -> Settings {
+    let profiler = settings.profiler.as_ref().map(|tool| tool.keeping_in(store.profiles_of(id)));
+    Settings { profiler, ..settings.clone() }
 }
 
 /// What a reader should know of a run that ended by `status`.
@@ -105,6 +112,7 @@ pub fn resume(
     listener(&Event::RunStarted { run_id: run.run_id.clone(), cases: plan.cases.len() });
     let environment = run.environment.clone();
     let before = run.benchmarks.clone();
+    let settings = &with_profiles(settings, store, &run.run_id);
     let status = measure::measure(&plan, settings, &workers, &environment, &mut |event| match event {
         Event::CaseUpdated(new) => {
             let known = before.iter().find(|known| known.benchmark_id == new.benchmark_id);

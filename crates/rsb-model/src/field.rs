@@ -325,6 +325,8 @@ fields! {
     memory_fragmentation_percent Percent Metric(Lower), "memory held from the system but not in use, over memory held";
     allocation_overhead_percent Percent Metric(Lower), "time to allocate and free, over the time to allocate, write every page and free";
     memory_leaked_bytes Bytes Metric(Lower), "bytes allocated during the timed iterations and not freed after them";
+    native_memory_leaked_bytes Bytes Metric(Lower), "the same by malloc beside Rust's heap: libraries, drivers";
+    device_memory_leaked_bytes Bytes Metric(Lower), "bytes that became less free on the device over the timed iterations";
     allocations_per_iteration One Metric(Lower), "heap allocations in one iteration";
     // Work.
     instructions One Metric(Lower), "instructions that the CPU executes in one iteration, counted once and not timed (`--metric instructions`)";

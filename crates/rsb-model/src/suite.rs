@@ -113,9 +113,9 @@ impl Suite {
         }
     }
 
-    /// Whether it runs what uses the host's tools for GPUs that need not be here.
+    /// Whether it runs what uses the host's tools for GPUs that need not be here; whoever lists benchmarks names what is meant.
     pub const fn uses_host_tools(self) -> bool {
-        matches!(self, Self::PreInstallation | Self::Full)
+        matches!(self, Self::PreInstallation | Self::Full | Self::Custom)
     }
 
     /// Whether it runs on devices of this kind, reached through this backend.

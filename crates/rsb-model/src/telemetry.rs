@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::field::Fields;
-use crate::order;
+use crate::record::BenchmarkResult;
+use crate::{json, order};
 
 /// Temperatures of a GPU in °C.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -184,7 +186,7 @@ impl GpuTelemetry {
 
     /// The course as a list of snapshots, each with its `timestamp` and what is known of it.
     pub fn snapshots(&self) -> Vec<Json> {
-        let moment = |ms: &Json| jiff::Timestamp::from_millisecond(ms.as_i64()?).ok().map(|moment| moment.to_string());
+        let moment = |ms: &Json| Timestamp::from_millisecond(ms.as_i64()?).ok().map(|moment| moment.to_string());
         let snapshot = |(index, ms): (usize, &Json)| {
             let known = self.series.iter().filter(|(name, _)| *name != "timestamp_ms");
             let mut fields = serde_json::Map::new();
@@ -231,6 +233,17 @@ fn throttling(samples: &[GpuSample]) -> (Option<bool>, Vec<String>) {
         }
     }
     (told.then_some(!reasons.is_empty()), order::distinct(reasons).into_iter().cloned().collect())
+}
+
+/// The snapshots of the GPU that `result` was measured on, each with its moment: those beside its replicates, then those that
+/// the case itself watched.
+pub fn course_of(result: &BenchmarkResult) -> Vec<(Timestamp, Json)> {
+    let beside = result.metadata.get("telemetry").and_then(|kept| json::from_value(kept).ok());
+    let beside: Vec<Option<GpuTelemetry>> = beside.unwrap_or_default();
+    let beside = beside.into_iter().flatten().flat_map(|telemetry| telemetry.snapshots());
+    let own = result.fields().and_then(|fields| fields.get("snapshots")?.as_array()).into_iter().flatten().cloned();
+    let dated = |snapshot: Json| Some((snapshot.get("timestamp")?.as_str()?.parse().ok()?, snapshot));
+    beside.chain(own).filter_map(dated).collect()
 }
 
 #[cfg(test)]

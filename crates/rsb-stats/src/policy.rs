@@ -29,12 +29,16 @@ const DEFAULT_FLOORS: &[(&str, f64)] = &[
     ("accuracy_error", 1e-6),
     ("allocations_per_iteration", 0.5),
     ("cache_hit_percent", 1.0),
+    // Drivers give memory by 2 MiB.
+    ("device_memory_leaked_bytes", 4_194_304.0),
     ("gpu_memory_peak_mb", 1.0),
     ("instructions", 1.0),
     ("memory_average_mb", 1.0),
     ("memory_fragmentation_percent", 2.0),
     ("memory_leaked_bytes", 1024.0),
     ("memory_used_mb", 1.0),
+    // malloc keeps some of what was freed in each thread's own lists.
+    ("native_memory_leaked_bytes", 65_536.0),
     ("occupancy_percent", 1.0),
 ];
 

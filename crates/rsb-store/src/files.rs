@@ -14,6 +14,8 @@ use crate::output::{self, OutputError};
 
 /// Directory of run files and journals.
 pub(crate) const RUNS: &str = "runs";
+/// Directory of the profiles of cases, by run.
+pub(crate) const PROFILES: &str = "profiles";
 /// Directory of comparisons.
 pub(crate) const COMPARISONS: &str = "comparisons";
 /// The index.

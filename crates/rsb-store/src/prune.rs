@@ -91,6 +91,10 @@ impl Store {
         let guard = files::lock_file(self.results_dir()).and_then(|file| file.lock().map(|()| file));
         let deleted = runs.iter().try_for_each(|run| {
             fs::remove_file(&run.path).map_err(|source| StoreError::write(&run.path, source))?;
+            let profiles = self.profiles_of(&run.run_id);
+            if profiles.is_dir() {
+                fs::remove_dir_all(&profiles).map_err(|source| StoreError::write(&profiles, source))?;
+            }
             told(run);
             Ok(())
         });

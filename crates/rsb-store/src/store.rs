@@ -126,6 +126,13 @@ impl Store {
         &self.results_dir
     }
 
+    /// Where the profiles of the cases of a run lie, if any were taken.
+    pub fn profiles_of(&self, id: &RunId) -> PathBuf {
+        // An id from elsewhere names no other directory.
+        let name = id.0.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' });
+        self.results_dir.join(files::PROFILES).join(name.collect::<String>())
+    }
+
     /// What a reader should know about the directory, since it was opened.
     pub fn notices(&self) -> Ref<'_, [StoreNotice]> {
         Ref::map(self.notices.borrow(), Vec::as_slice)

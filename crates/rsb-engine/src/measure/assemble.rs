@@ -134,6 +134,9 @@ pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResu
     }
     extended.metadata.insert("by_replicate".into(), json!(figures));
     extended.metadata.insert("replicates".into(), json!(extended.samples.len()));
+    if let Some(profile) = more.metadata.get("profile") {
+        extended.metadata.insert("profile".into(), profile.clone());
+    }
     for name in ["prepare_ms", "measure_ms", "harness_ms"] {
         let sum = [result, more].iter().filter_map(|side| side.metadata.get(name)?.as_f64()).sum::<f64>();
         extended.metadata.insert(name.into(), json!(sum));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
@@ -79,8 +80,35 @@ impl Worker {
     /// # Errors
     /// When it cannot start, cannot run the case here, or breaks.
     pub fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<(Self, DeviceType), WorkerError> {
-        let command = &*worker_of(command, case).map_err(WorkerError::Skipped)?;
-        let mut worker = Self::spawn(command, case, limit).map_err(|error| {
+        let command = worker_of(command, case).map_err(WorkerError::Skipped)?;
+        Self::prepared(&command, case, (limit, |_| true))
+    }
+
+    /// As [`start`](Self::start), run by a tool with these arguments before those of the worker. What the tool says itself is
+    /// not heard.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_under(
+        (tool, mut args): (&Path, Vec<String>),
+        command: &WorkerCommand,
+        case: &Case,
+        limit: Duration,
+    ) -> Result<(Self, DeviceType), WorkerError> {
+        let worker = worker_of(command, case).map_err(WorkerError::Skipped)?.into_owned();
+        args.push(worker.program.display().to_string());
+        args.extend(worker.args);
+        let command = WorkerCommand { program: tool.to_owned(), args, ..worker };
+        // An answer is an object.
+        Self::prepared(&command, case, (limit, |line| line.starts_with('{')))
+    }
+
+    fn prepared(
+        command: &WorkerCommand,
+        case: &Case,
+        (limit, is_heard): (Duration, fn(&str) -> bool),
+    ) -> Result<(Self, DeviceType), WorkerError> {
+        let mut worker = Self::spawn(command, case, (limit, is_heard)).map_err(|error| {
             let program = command.program.display();
             WorkerError::Failed(Reason::new(
                 "worker process",
@@ -97,7 +125,11 @@ impl Worker {
         }
     }
 
-    fn spawn(command: &WorkerCommand, case: &Case, limit: Duration) -> std::io::Result<Self> {
+    fn spawn(
+        command: &WorkerCommand,
+        case: &Case,
+        (limit, is_heard): (Duration, fn(&str) -> bool),
+    ) -> std::io::Result<Self> {
         let mut starting = Command::new(&command.program);
         for (name, value) in &command.environment {
             match value {
@@ -120,7 +152,9 @@ impl Worker {
         let stdout = child.stdout.take().ok_or_else(broken)?;
         let errors = child.stderr.take().ok_or_else(broken)?;
         let (sender, lines) = channel();
-        std::thread::spawn(move || BufReader::new(stdout).lines().try_for_each(|line| sender.send(line)));
+        let answers = BufReader::new(stdout).lines();
+        let mut answers = answers.filter(move |line| line.as_ref().map_or(true, |line| is_heard(line)));
+        std::thread::spawn(move || answers.try_for_each(|line| sender.send(line)));
         let stderr = Stderr::read(errors);
         Ok(Self {
             child,

@@ -12,6 +12,7 @@ mod interleaved;
 pub mod interrupt;
 mod noise;
 mod prepare;
+mod profiling;
 mod quiet;
 mod serve;
 mod session;
@@ -21,7 +22,7 @@ mod telemetry;
 
 pub mod bench;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Environment, Event, Obstacle, Outcome, Reason, RunStatus, Timestamp};
@@ -29,6 +30,7 @@ use rsb_model::{BenchmarkResult, Environment, Event, Obstacle, Outcome, Reason, 
 pub use client::WorkerError;
 pub use devices::{devices_of, has_compiler, has_counters};
 pub use interleaved::{InterleavedResults, PairSource, WorkerPairs, interleaved};
+pub use profiling::{PROFILERS, Profiler, ProfilerHere};
 pub use serve::{as_child, as_child_of};
 pub use session::{Cost, Replicate};
 pub use settings::{ComponentSettings, Count, Limits, Settings, is_long};
@@ -38,6 +40,7 @@ use crate::plan::Plan;
 use crate::worker_command::WorkerCommand;
 use assemble::CaseProgress;
 use instructions::Counting;
+use profiling::Profiling;
 use session::Session;
 
 /// What is said when Criterion has nowhere to work.
@@ -110,20 +113,44 @@ pub fn measure(
     if began.elapsed() > settings.limits.suite {
         return Ok(out_of_time(plan, &progress, settings, &summary, listener));
     }
-    if settings.count_instructions {
-        let mut counting = Counting::begin(settings, settings.limits.suite.saturating_sub(began.elapsed()));
-        listener(&Event::CountingStarted { cases: plan.cases.len() });
-        for (case, progress) in plan.cases.iter().zip(&progress) {
-            let mut result = assemble::result(case, progress, &summary, Timestamp::now());
-            match counting.add(command, case, &mut result) {
-                Ok(true) => tell(listener, result),
-                Ok(false) => {}
-                Err(_) => return Ok(RunStatus::Interrupted),
-            }
-        }
-        listener(&Event::note(counting.summary()));
+    Ok(look_again(
+        plan,
+        &progress,
+        (settings, settings.limits.suite.saturating_sub(began.elapsed())),
+        command,
+        (&summary, listener),
+    ))
+}
+
+/// What is asked for beside the times, in workers of its own: instructions, profiles.
+fn look_again(
+    plan: &Plan,
+    progress: &[CaseProgress],
+    (settings, left): (&Settings, Duration),
+    command: &WorkerCommand,
+    (summary, listener): (&EnvironmentSummary, &mut Listener<'_>),
+) -> RunStatus {
+    let mut counting = settings.count_instructions.then(|| Counting::begin(settings, left));
+    let mut profiling = settings.profiler.as_ref().map(|tool| Profiling::begin(tool, settings, left));
+    if counting.is_none() && profiling.is_none() {
+        return RunStatus::Complete;
     }
-    Ok(RunStatus::Complete)
+    if counting.is_some() {
+        listener(&Event::CountingStarted { cases: plan.cases.len() });
+    }
+    for (case, progress) in plan.cases.iter().zip(progress) {
+        let mut result = assemble::result(case, progress, summary, Timestamp::now());
+        let counted = counting.as_mut().map_or(Ok(false), |counting| counting.add(command, case, &mut result));
+        let profiled = profiling.as_mut().map_or(Ok(false), |profiling| profiling.add(command, case, &mut result));
+        match (counted, profiled) {
+            (Ok(false), Ok(false)) => {}
+            (Ok(_), Ok(_)) => tell(listener, result),
+            _ => return RunStatus::Interrupted,
+        }
+    }
+    let told = [counting.map(|counting| counting.summary()), profiling.map(|profiling| profiling.summary())];
+    told.into_iter().flatten().for_each(|summary| listener(&Event::note(summary)));
+    RunStatus::Complete
 }
 
 /// This is known of a case now.

@@ -94,7 +94,7 @@ fn converse(
     let benchmark = custom::find(&case.benchmark).map_err(Failure::Failed)?;
     let mut prepared = benchmark.prepare_with(&case.params, device, backends)?;
     let device_type = prepared.device_type().unwrap_or(device.info().device_type);
-    let mut ledger = memory_profile::Ledger::default();
+    let mut ledger = memory_profile::Ledger::of(device);
     answer(Response::Ready { device_type, pci_address: device.pci_address() }).map_err(gone)?;
     for request in requests {
         match request {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use rsb_model::{BenchmarkType, Case, Profile, Samples};
 use rsb_workloads::Iterations;
 
+use super::profiling::ProfilerHere;
+
 /// Criterion takes no fewer.
 pub(super) const MIN_SAMPLES: usize = 10;
 
@@ -61,6 +63,8 @@ pub struct Settings {
     pub time_cap: Duration,
     /// Whether the instructions of one iteration are counted after the samples.
     pub count_instructions: bool,
+    /// What profiles each case after the samples.
+    pub profiler: Option<ProfilerHere>,
     /// Limits.
     pub limits: Limits,
     /// What is asked of one component alone, by its name.
@@ -116,6 +120,7 @@ impl Settings {
             relative_error,
             time_cap: Duration::from_millis(cap_ms),
             count_instructions: false,
+            profiler: None,
             limits: Limits::default(),
             components: BTreeMap::new(),
             prepare_workers: 1,

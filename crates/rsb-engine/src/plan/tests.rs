@@ -137,6 +137,9 @@ fn what_needs_no_gpu_is_planned_on_the_host() {
         assert!(!plan.cases.is_empty() && plan.skipped.is_empty(), "{backend:?}");
         assert!(plan.cases.iter().all(|case| case.device == DeviceRef::CPU.into()));
     }
+    let listed = CustomEntry { benchmark: "kernel-compilation".to_owned(), axes: Vec::new() };
+    let entries = Selection { custom: vec![listed], ..selection(&[], Suite::Custom) };
+    assert!(!plan(&entries, &machine()).unwrap().cases.is_empty(), "an entry is as good as a name");
     let vulkan = Selection { backend: Some(BackendId::Vulkan), ..selection(&["kernel-compilation"], Suite::Quick) };
     assert!(plan(&vulkan, &machine()).unwrap().cases.is_empty());
 }
@@ -144,7 +147,6 @@ fn what_needs_no_gpu_is_planned_on_the_host() {
 #[test]
 fn axes_are_understood_under_the_name_that_they_had() {
     let mut shown = Machine { sensors: vec!["0000:03:00.0".into(), "0000:83:00.0".into()], ..machine() };
-    // Entries of a suite of one's own are measured on GPUs alone.
     let gpu =
         DeviceInfo { device: "rocm:0".parse().unwrap(), device_type: DeviceType::Gpu, ..shown.devices[0].clone() };
     shown.devices.push(gpu);

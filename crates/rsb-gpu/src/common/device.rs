@@ -252,6 +252,10 @@ impl Device for GpuDevice {
         Ok(Box::new(collective::kernel(self.core.driver.collective_library(), &self.clique, call, pairs)?))
     }
 
+    fn free_bytes(&self) -> Option<u64> {
+        self.core.activate().and_then(|()| self.core.driver.free_bytes()).ok()
+    }
+
     fn peers(&self) -> Vec<u32> {
         let own = self.core.ordinal.unsigned_abs();
         (0..).take(self.peers.len()).filter(|&index| index != own).collect()

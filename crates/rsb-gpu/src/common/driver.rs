@@ -94,6 +94,9 @@ pub(crate) trait Driver {
     unsafe fn wait(&self, stream: Handle, event: Handle) -> Result<(), DeviceError>;
     unsafe fn elapsed_ms(&self, from: Handle, to: Handle) -> Result<f32, DeviceError>;
 
+    /// Bytes of memory that are free on the current GPU.
+    fn free_bytes(&self) -> Result<u64, DeviceError>;
+
     fn allocate(&self, bytes: usize) -> Result<*mut c_void, DeviceError>;
     unsafe fn free(&self, address: *mut c_void) -> Result<(), DeviceError>;
     unsafe fn zero(&self, address: *mut c_void, bytes: usize, stream: Handle) -> Result<(), DeviceError>;

@@ -108,6 +108,10 @@ impl Driver for Runtime {
         Ok(milliseconds)
     }
 
+    fn free_bytes(&self) -> Result<u64, DeviceError> {
+        Ok(info::free_bytes(self)?)
+    }
+
     fn allocate(&self, bytes: usize) -> Made {
         let mut address: CUdeviceptr = 0;
         // SAFETY: the pointer is to a live variable of this type.

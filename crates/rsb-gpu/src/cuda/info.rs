@@ -77,10 +77,15 @@ fn as_in_sysfs(address: &str) -> Option<String> {
 
 /// Nine tenths of what is free on the current GPU: the driver and cuBLAS need some themselves.
 fn usable_memory(runtime: &Runtime) -> Result<u64, CudaError> {
+    Ok(free_bytes(runtime)? / 10 * 9)
+}
+
+/// Of the current GPU.
+pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, CudaError> {
     let (mut free, mut total) = (0_usize, 0_usize);
     // SAFETY: both pointers are to live variables of this type.
     unsafe { call!(runtime, cuMemGetInfo_v2(&raw mut free, &raw mut total)) }?;
-    Ok(free.min(total) as u64 / 10 * 9)
+    Ok(free.min(total) as u64)
 }
 
 /// The second level is the last of NVIDIA's GPUs.

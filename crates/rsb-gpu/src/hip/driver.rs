@@ -109,6 +109,10 @@ impl Driver for Runtime {
         Ok(milliseconds)
     }
 
+    fn free_bytes(&self) -> Result<u64, DeviceError> {
+        Ok(info::free_bytes(self)?)
+    }
+
     fn allocate(&self, bytes: usize) -> Made {
         made!(self, |address| hipMalloc(address, bytes))
     }

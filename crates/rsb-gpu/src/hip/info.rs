@@ -88,10 +88,15 @@ fn pci_address(runtime: &Runtime, ordinal: c_int) -> Option<String> {
 
 /// Nine tenths of what is free on the current GPU: the runtime and rocBLAS need some themselves.
 fn usable_memory(runtime: &Runtime) -> Result<u64, HipError> {
+    Ok(free_bytes(runtime)? / 10 * 9)
+}
+
+/// Of the current GPU.
+pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, HipError> {
     let (mut free, mut total) = (0_usize, 0_usize);
     // SAFETY: both pointers are to live variables of this type.
     unsafe { call!(runtime, hipMemGetInfo(&raw mut free, &raw mut total)) }?;
-    Ok(free.min(total) as u64 / 10 * 9)
+    Ok(free.min(total) as u64)
 }
 
 fn caches(arch: &str, second_level: Option<u32>) -> Vec<Cache> {

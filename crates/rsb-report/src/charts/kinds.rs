@@ -6,7 +6,7 @@ use rsb_model::{ComparisonResult, Field, Run};
 use super::lines::PointDetail;
 use super::{
     bars, changes, comparison, devices, distribution, gauges, lines, matrix, memory, models, recommendation, roofline,
-    speedup, stacked, trend,
+    sensors, speedup, stacked, trend,
 };
 use crate::chart::Chart;
 use crate::label::measured;
@@ -98,7 +98,7 @@ const fn history((name, about): (&'static str, &'static str), draw: fn(&ChartSub
 }
 
 /// Every kind.
-pub const CHART_KINDS: [ChartKind; 25] = [
+pub const CHART_KINDS: [ChartKind; 26] = [
     run(
         ("line", "a figure over size, batch size, threads …, a line for each way of doing it"),
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
@@ -133,6 +133,14 @@ pub const CHART_KINDS: [ChartKind; 25] = [
         ("gpus", "the GPUs of the machine: compute units, memory, runtime"),
         "a run on a machine with a GPU",
         |subject| of_run(subject, |run| gauges::gpus(run).into_iter().collect()),
+    ),
+    run(
+        (
+            "sensors",
+            "power, clocks, temperature, load and memory of GPUs over the time of the run, and what held them back",
+        ),
+        "any benchmark on a GPU with sensors, above all smi-metrics",
+        |subject| of_run(subject, sensors::sensors),
     ),
     run(
         ("devices", "many devices of one kind as a grid, and which of them falls behind"),

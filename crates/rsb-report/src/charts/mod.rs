@@ -17,6 +17,7 @@ mod memory;
 mod models;
 pub(crate) mod recommendation;
 mod roofline;
+mod sensors;
 mod sparklines;
 mod speedup;
 mod stacked;

@@ -11,10 +11,11 @@ use crate::estimate::median;
 use crate::policy::Policy;
 
 /// Metrics that are not derived from time.
-const EXACT: [&str; 11] = [
+const EXACT: [&str; 13] = [
     "accuracy_error",
     "allocations_per_iteration",
     "cache_hit_percent",
+    "device_memory_leaked_bytes",
     FAILED_RUNS,
     "gpu_memory_peak_mb",
     INSTRUCTIONS,
@@ -22,6 +23,7 @@ const EXACT: [&str; 11] = [
     "memory_fragmentation_percent",
     "memory_leaked_bytes",
     "memory_used_mb",
+    "native_memory_leaked_bytes",
     "occupancy_percent",
 ];
 

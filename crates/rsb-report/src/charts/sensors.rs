@@ -1,0 +1,145 @@
+//! What the sensors of GPUs told over the time of a run.
+
+use rsb_model::telemetry::course_of;
+use rsb_model::{BenchmarkResult, Run};
+
+use super::axis;
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::label::{Shortener, device_of, measured};
+use crate::number::format_quantity;
+
+/// A column of a course, and what it is called.
+type Quantity = (&'static str, &'static str, &'static str);
+
+const QUANTITIES: [Quantity; 6] = [
+    ("gpu_power_w", "power", "W"),
+    ("gpu_clock_mhz", "clock", "MHz"),
+    ("gpu_temperature_c", "temperature", "°C"),
+    ("compute_utilization_percent", "load", "%"),
+    ("gpu_memory_used_mb", "memory in use", "MB"),
+    ("gpu_memory_clock_mhz", "memory clock", "MHz"),
+];
+
+/// What one sensor told at one moment of the run, and what held the GPU back then.
+struct Reading {
+    second: f64,
+    value: f64,
+    held_back: String,
+}
+
+/// A chart for each quantity that the sensors told, a line for each GPU; nothing joins one case to the next.
+pub fn sensors(run: &Run) -> Vec<Chart> {
+    QUANTITIES.into_iter().filter_map(|quantity| chart(run, quantity)).collect()
+}
+
+fn readings(run: &Run, result: &BenchmarkResult, column: &str) -> Vec<Reading> {
+    let course = course_of(result).into_iter().filter_map(|(at, snapshot)| {
+        let held_back = snapshot.get("throttle_reasons").and_then(|reasons| reasons.as_str()).unwrap_or_default();
+        Some(Reading {
+            second: at.duration_since(run.started).as_secs_f64().max(0.0),
+            value: snapshot.get(column)?.as_f64().filter(|value| value.is_finite() && *value >= 0.0)?,
+            held_back: held_back.to_owned(),
+        })
+    });
+    course.collect()
+}
+
+fn chart(run: &Run, (column, what, unit): Quantity) -> Option<Chart> {
+    let names = Shortener::of_run(run);
+    let mut devices: Vec<String> = Vec::new();
+    let (mut datasets, mut held_back, mut peak) = (Vec::new(), Vec::new(), None);
+    let (mut first, mut last) = (f64::INFINITY, f64::NEG_INFINITY);
+    for result in measured(run) {
+        let course = readings(run, result, column);
+        if course.len() < 2 {
+            continue;
+        }
+        let id = &result.benchmark_id;
+        let device = device_of(id).map_or_else(|| names.case(id).to_owned(), |device| device.to_string());
+        let known = devices.iter().position(|known| *known == device);
+        let paint = Paint::Series(known.unwrap_or(devices.len()));
+        for reading in &course {
+            (first, last) = (first.min(reading.second), last.max(reading.second));
+            if peak.as_ref().is_none_or(|(_, highest): &(String, f64)| reading.value > *highest) {
+                peak = Some((device.clone(), reading.value));
+            }
+        }
+        let limits = course.iter().filter(|reading| !reading.held_back.is_empty());
+        // What held it back is said once for each case.
+        held_back.extend(limits.enumerate().map(|(index, reading)| {
+            let point = Point::at(reading.second, reading.value);
+            if index == 0 { point.saying(&reading.held_back) } else { point }
+        }));
+        let points = course.iter().map(|reading| Point::at(reading.second, reading.value)).collect();
+        let path = Dataset::new(DatasetKind::Path, paint, points);
+        // The first stretch of a GPU names it for all.
+        datasets.push(if known.is_none() { path.named(device.as_str()) } else { path });
+        if known.is_none() {
+            devices.push(device);
+        }
+    }
+    let (device, highest) = peak?;
+    if !held_back.is_empty() {
+        datasets.push(Dataset::new(DatasetKind::Marks, Paint::Warning, held_back).named("held back"));
+    }
+    Some(Chart {
+        name: format!("sensors-{}", super::slug(column)),
+        title: format!("GPUs over the run: {what}"),
+        subtitle: format!("while cases were measured; at most {} on {device}", format_quantity(highest, unit)),
+        place: ChartPlace::Other,
+        x_axis: axis::exact("seconds since the run began", (first, last), 8),
+        y_axis: axis::linear(unit, (0.0, highest * 1.08), 6),
+        datasets,
+        legend_position: Legend::Below,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rsb_model::telemetry::{GpuSample, GpuTelemetry};
+    use serde_json::json;
+
+    use super::*;
+    use crate::sample;
+
+    /// Two cases of one GPU, a second apart: one by the telemetry beside it, one that watched the GPU itself.
+    fn watched() -> Run {
+        let mut run = sample::run();
+        run.benchmarks.retain(|result| !result.results.is_empty());
+        run.benchmarks.truncate(2);
+        let begin = run.started.as_millisecond();
+        let course = |from: i64| {
+            let samples: Vec<GpuSample> = (0..4)
+                .map(|index| GpuSample {
+                    timestamp_ms: Some(begin + from + 100 * index),
+                    power_w: Some(100.0 + 50.0 * index as f64),
+                    throttle_reasons: Some(if index > 1 { vec!["power".to_owned()] } else { Vec::new() }),
+                    ..GpuSample::default()
+                })
+                .collect();
+            GpuTelemetry::of(&samples)
+        };
+        for (result, of) in run.benchmarks.iter_mut().zip(["gemm", "smi-metrics"]) {
+            result.benchmark_id = format!("gpu_performance/{of}/rocm:0/f32").parse().unwrap();
+        }
+        run.benchmarks[0].metadata.insert("telemetry".into(), json!([course(1000), null]));
+        let fields = std::mem::take(&mut run.benchmarks[1].results[0]);
+        run.benchmarks[1].results[0] = fields.with("snapshots", json!(course(2000).snapshots()));
+        run
+    }
+
+    #[test]
+    fn the_course_of_a_gpu_goes_over_its_cases_and_shows_where_it_was_held_back() {
+        let charts = sensors(&watched());
+        assert_eq!(charts.iter().map(|chart| chart.name.as_str()).collect::<Vec<_>>(), ["sensors-gpu-power-w"]);
+        let chart = &charts[0];
+        let shapes: Vec<(&str, usize)> =
+            chart.datasets.iter().map(|dataset| (dataset.name.as_str(), dataset.points.len())).collect();
+        assert_eq!(shapes, [("rocm:0", 4), ("", 4), ("held back", 4)]);
+        assert_eq!(chart.datasets[0].points[1], Point::at(1.1, 150.0));
+        assert_eq!(chart.datasets[2].points[0], Point::at(1.2, 200.0).saying("power"));
+        assert!(chart.subtitle.ends_with("at most 250 W on rocm:0"), "{}", chart.subtitle);
+        assert!(crate::svg(chart).is_some());
+        assert!(sensors(&sample::run()).is_empty(), "no sensor told anything");
+    }
+}
