@@ -6,7 +6,7 @@ use rsb_device::Device;
 use rsb_model::Fields;
 
 #[cfg(feature = "memory-profiling")]
-pub use counted::Ledger;
+pub use counted::CountingLedger as Ledger;
 
 /// Without the feature: nothing.
 #[cfg(not(feature = "memory-profiling"))]
@@ -38,7 +38,7 @@ mod counted {
     use super::{Device, Fields, counting};
 
     /// What was allocated and left behind during the samples of one case.
-    pub struct Ledger<'d> {
+    pub struct CountingLedger<'d> {
         device: &'d dyn Device,
         samples: u64,
         iterations: u64,
@@ -66,7 +66,7 @@ mod counted {
         None
     }
 
-    impl<'d> Ledger<'d> {
+    impl<'d> CountingLedger<'d> {
         /// Of what runs on `device`.
         pub fn of(device: &'d dyn Device) -> Self {
             Self { device, samples: 0, iterations: 0, allocations: 0, left: [Some(0); 3] }
