@@ -216,7 +216,9 @@ fn products() -> Vec<(Operation, Options)> {
         for provider in ["rocblas", "native", "native-naive"] {
             for (transpose_a, transpose_b) in [(false, false), (true, false), (false, true), (true, true)] {
                 let gemm = Gemm { batch: 2, transpose_a, transpose_b, alpha: 0.5, ..Gemm::new(dtype, 70, 45, 33) };
-                all.push((Operation::Gemm(gemm), by(provider)));
+                all.extend(
+                    [None, Some(1600)].map(|stride_b| (Operation::Gemm(Gemm { stride_b, ..gemm }), by(provider))),
+                );
             }
             let beta = Gemm { beta: 0.25, ..Gemm::new(dtype, 64, 64, 16) };
             all.push((Operation::Gemm(beta), by(provider)));
@@ -247,7 +249,9 @@ fn light_products() -> impl Iterator<Item = (Operation, Options)> {
         let both = ["hipblaslt", "cublaslt"].map(|provider| Options { algorithms, ..by(provider) });
         both.map(|options| (Operation::Gemm(gemm), options))
     };
-    let plain = types.into_iter().flat_map(move |dtype| with(of(dtype), None));
+    let apart = |dtype| Gemm { stride_b: Some(5000), ..of(dtype) };
+    let plain =
+        types.into_iter().flat_map(move |dtype| [of(dtype), apart(dtype)]).flat_map(move |gemm| with(gemm, None));
     let rest = Epilogue::ALL
         .iter()
         .flat_map(move |&epilogue| with(Gemm { epilogue, stored: OutputWidth::AsInputs, ..of(Dtype::Bf16) }, Some(8)));

@@ -214,7 +214,7 @@ impl Strides {
             a: row_major(op.transpose_a, m, k),
             b: row_major(op.transpose_b, k, n),
             c: n.cast_signed(),
-            first: [batch * m * k, batch * k * n, batch * m * n],
+            first: [batch * m * k, batch * op.stride_b() as usize, batch * m * n],
         }
     }
 }

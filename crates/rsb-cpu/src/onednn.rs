@@ -132,17 +132,17 @@ impl OneDnn {
         // SAFETY: the place is one for an object; the first engine of the CPU is always there.
         let engine = Owned::new(self.engine_destroy, |place| unsafe { (self.engine_create)(place, CPU, 0) })
             .map_err(failed("dnnl_engine_create"))?;
-        let describe = |(rows, columns): (u64, u64), transposed: bool, dtype: c_int| {
-            let (sizes, strides, count) = layout(op.batch, rows, columns, transposed)?;
+        let describe = |(rows, columns): (u64, u64), each: u64, transposed: bool, dtype: c_int| {
+            let (sizes, strides, count) = layout((op.batch, each), (rows, columns), transposed)?;
             // SAFETY: both arrays have as many numbers as the library ever reads.
             Owned::new(self.description_destroy, |place| unsafe {
                 (self.describe)(place, count, sizes.as_ptr(), dtype, strides.as_ptr())
             })
             .map_err(failed("dnnl_memory_desc_create_with_strides"))
         };
-        let a = describe((op.m, op.k), op.transpose_a, inputs)?;
-        let b = describe((op.k, op.n), op.transpose_b, inputs)?;
-        let c = describe((op.m, op.n), false, output)?;
+        let a = describe((op.m, op.k), op.m.saturating_mul(op.k), op.transpose_a, inputs)?;
+        let b = describe((op.k, op.n), op.stride_b(), op.transpose_b, inputs)?;
+        let c = describe((op.m, op.n), op.m.saturating_mul(op.n), false, output)?;
         let none = std::ptr::null_mut();
         // SAFETY: the engine and the descriptions are alive; no bias and no attributes are allowed.
         let plan = Owned::new(self.plan_destroy, |place| unsafe {
@@ -242,15 +242,14 @@ fn adds_in_32_bits() -> bool {
     }
 }
 
-/// Sizes, strides and the number of dimensions of `batch` matrices, row by row, or column by column where transposed.
+/// Sizes, strides and the number of dimensions of `batch` matrices, `each` elements from one to the next, row by row, or
+/// column by column where transposed.
 fn layout(
-    batch: u64,
-    rows: u64,
-    columns: u64,
+    (batch, each): (u64, u64),
+    (rows, columns): (u64, u64),
     transposed: bool,
 ) -> Result<([i64; MOST_DIMENSIONS], [i64; MOST_DIMENSIONS], c_int), String> {
-    let of = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
-    let all = [of(Some(batch)), of(Some(rows)), of(Some(columns)), of(rows.checked_mul(columns))];
+    let all = [batch, rows, columns, each].map(|value| i64::try_from(value).ok());
     let [Some(batch), Some(rows), Some(columns), Some(each)] = all else {
         return Err("its sizes are limited to 2^63".to_owned());
     };
@@ -321,10 +320,10 @@ mod tests {
 
     #[test]
     fn a_batch_is_a_dimension_of_its_own() {
-        let (sizes, strides, count) = layout(1, 2, 3, false).unwrap();
+        let (sizes, strides, count) = layout((1, 6), (2, 3), false).unwrap();
         assert_eq!((&sizes[..2], &strides[..2], count), (&[2, 3][..], &[3, 1][..], 2));
-        let (sizes, strides, count) = layout(4, 2, 3, true).unwrap();
-        assert_eq!((&sizes[..3], &strides[..3], count), (&[4, 2, 3][..], &[6, 1, 2][..], 3));
-        assert!(layout(1, u64::MAX, 2, false).is_err());
+        let (sizes, strides, count) = layout((4, 7), (2, 3), true).unwrap();
+        assert_eq!((&sizes[..3], &strides[..3], count), (&[4, 2, 3][..], &[7, 1, 2][..], 3));
+        assert!(layout((1, 1), (u64::MAX, 2), false).is_err());
     }
 }

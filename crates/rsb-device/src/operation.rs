@@ -174,6 +174,8 @@ impl Operation {
             Self::Gather(op) => 2.0 * op.dtype.bytes(op.elements()) as f64 + 8.0 * op.rows as f64,
             Self::Transfer(op) => op.bytes_moved(),
             Self::PeakArithmetic(_) | Self::Allocate(_) | Self::Churn(_) | Self::Launch(_) => 0.0,
+            // What lies between the matrices is not read.
+            Self::Gemm(op @ Gemm { stride_b: Some(_), .. }) => Self::Gemm(Gemm { stride_b: None, ..*op }).bytes_moved(),
             _ => self
                 .buffers()
                 .iter()

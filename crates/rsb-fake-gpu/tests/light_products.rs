@@ -36,7 +36,9 @@ fn check(device: &dyn Device, provider: &str, dtypes: &[Dtype]) {
     }
     for (transpose_a, transpose_b) in [(false, false), (true, false), (true, true)] {
         let gemm = Gemm { batch: 3, transpose_a, transpose_b, ..Gemm::new(Dtype::F32, 40, 24, 56) };
-        assert!(product(device, gemm, &by(provider)).is_ok(), "{transpose_a} {transpose_b}");
+        for stride_b in [None, Some(1400)] {
+            assert!(product(device, Gemm { stride_b, ..gemm }, &by(provider)).is_ok(), "{transpose_a} {transpose_b}");
+        }
     }
     let best = Options { algorithms: Some(8), ..by(provider) };
     for &epilogue in Epilogue::ALL {

@@ -1,5 +1,6 @@
-// C = alpha op(A) op(B) + beta C, row-major, batched: what is used where no library is. The tiled kernel keeps a tile
-// of C in registers and passes A and B through shared memory; the naive one reads everything from memory.
+// C = alpha op(A) op(B) + beta C, row-major, batched: what is used where no library is. Matrices
+// of B lie stride_b elements apart. The tiled kernel keeps a tile of C in registers and passes A and B through shared
+// memory; the naive one reads everything from memory.
 
 // op(A) at (i, p), op(B) at (p, j); outside the matrix there are zeros.
 template <class T> struct Matrix {
@@ -23,12 +24,12 @@ template <> __device__ inline void put<int, int>(int *c, int sum, double alpha, 
 
 template <class T, class C>
 __device__ inline void gemm_naive(
-    const T *a, const T *b, C *c, u64 m, u64 n, u64 k, u64 batch, u64 transpose_a, u64 transpose_b, double alpha,
-    double beta) {
+    const T *a, const T *b, C *c, u64 m, u64 n, u64 k, u64 batch, u64 stride_b, u64 transpose_a, u64 transpose_b,
+    double alpha, double beta) {
     for (u64 at = thread_index(); at < batch * m * n; at += thread_count()) {
         const u64 j = at % n, i = at / n % m, z = at / (m * n);
         const Matrix<T> left = {a + z * m * k, m, k, transpose_a != 0};
-        const Matrix<T> right = {b + z * k * n, k, n, transpose_b != 0};
+        const Matrix<T> right = {b + z * stride_b, k, n, transpose_b != 0};
         typename Wide<T>::type sum = 0;
         for (u64 p = 0; p < k; p++) sum += left.at(i, p) * right.at(p, j);
         put(c + at, sum, alpha, beta);
@@ -41,8 +42,8 @@ __device__ inline void gemm_naive(
 
 template <class T, class C>
 __device__ inline void gemm_tiled(
-    const T *a, const T *b, C *c, u64 m, u64 n, u64 k, u64 batch, u64 transpose_a, u64 transpose_b, double alpha,
-    double beta) {
+    const T *a, const T *b, C *c, u64 m, u64 n, u64 k, u64 batch, u64 stride_b, u64 transpose_a, u64 transpose_b,
+    double alpha, double beta) {
     typedef typename Wide<T>::type W;
     // One more column, or threads of a column would meet in one bank.
     __shared__ W left[RSB_STEP][RSB_TILE + 1];
@@ -53,7 +54,7 @@ __device__ inline void gemm_tiled(
         const u64 z = tile / (tiles_down * tiles_across);
         const u64 top = tile / tiles_across % tiles_down * RSB_TILE, first = tile % tiles_across * RSB_TILE;
         const Matrix<T> from_a = {a + z * m * k, m, k, transpose_a != 0};
-        const Matrix<T> from_b = {b + z * k * n, k, n, transpose_b != 0};
+        const Matrix<T> from_b = {b + z * stride_b, k, n, transpose_b != 0};
         W sum[4][4] = {};
         for (u64 p = 0; p < k; p += RSB_STEP) {
             for (int e = threadIdx.x; e < RSB_TILE * RSB_STEP; e += RSB_THREADS) {
@@ -83,15 +84,15 @@ __device__ inline void gemm_tiled(
 #define RSB_GEMM(NAME, T, C) \
     RSB_KERNEL(RSB_THREADS) \
     rsb_gemm_naive_##NAME( \
-        const T *a, const T *b, C *c, u64 m, u64 n, u64 k, u64 batch, u64 transpose_a, u64 transpose_b, \
-        double alpha, double beta) { \
-        gemm_naive<T, C>(a, b, c, m, n, k, batch, transpose_a, transpose_b, alpha, beta); \
+        const T *a, const T *b, C *c, u64 m, u64 n, u64 k, u64 batch, u64 stride_b, u64 transpose_a, \
+        u64 transpose_b, double alpha, double beta) { \
+        gemm_naive<T, C>(a, b, c, m, n, k, batch, stride_b, transpose_a, transpose_b, alpha, beta); \
     } \
     RSB_KERNEL(RSB_THREADS) \
     rsb_gemm_tiled_##NAME( \
-        const T *a, const T *b, C *c, u64 m, u64 n, u64 k, u64 batch, u64 transpose_a, u64 transpose_b, \
-        double alpha, double beta) { \
-        gemm_tiled<T, C>(a, b, c, m, n, k, batch, transpose_a, transpose_b, alpha, beta); \
+        const T *a, const T *b, C *c, u64 m, u64 n, u64 k, u64 batch, u64 stride_b, u64 transpose_a, \
+        u64 transpose_b, double alpha, double beta) { \
+        gemm_tiled<T, C>(a, b, c, m, n, k, batch, stride_b, transpose_a, transpose_b, alpha, beta); \
     }
 
 RSB_GEMM(f64, double, double)
@@ -104,9 +105,9 @@ RSB_GEMM(i8, signed char, int)
 #define RSB_GEMM_NARROW(NAME, T) \
     RSB_KERNEL(RSB_THREADS) \
     rsb_gemm_narrow_##NAME( \
-        const T *a, const T *b, T *c, u64 m, u64 n, u64 k, u64 batch, u64 transpose_a, u64 transpose_b, \
-        double alpha, double beta) { \
-        gemm_tiled<T, T>(a, b, c, m, n, k, batch, transpose_a, transpose_b, alpha, beta); \
+        const T *a, const T *b, T *c, u64 m, u64 n, u64 k, u64 batch, u64 stride_b, u64 transpose_a, \
+        u64 transpose_b, double alpha, double beta) { \
+        gemm_tiled<T, T>(a, b, c, m, n, k, batch, stride_b, transpose_a, transpose_b, alpha, beta); \
     }
 
 RSB_GEMM_NARROW(bf16, Bf16)

@@ -127,7 +127,8 @@ fn check_products(backend: &dyn Backend) {
             let alpha = if dtype == Dtype::I8 { 2.0 } else { 0.5 };
             let mut shapes = vec![Gemm { beta: 2.0 * alpha, ..Gemm::new(dtype, 64, 64, 16) }];
             for (transpose_a, transpose_b) in [(false, false), (true, false), (false, true), (true, true)] {
-                shapes.push(Gemm { batch: 2, transpose_a, transpose_b, alpha, ..Gemm::new(dtype, 70, 45, 33) });
+                let batched = Gemm { batch: 2, transpose_a, transpose_b, alpha, ..Gemm::new(dtype, 70, 45, 33) };
+                shapes.extend([None, Some(1501)].map(|stride_b| Gemm { stride_b, ..batched }));
                 shapes.push(Gemm { transpose_a, transpose_b, ..Gemm::new(dtype, 130, 94, 70) });
             }
             shapes.push(Gemm::new(dtype, 3, 5, 9));

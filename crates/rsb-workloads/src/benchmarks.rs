@@ -167,6 +167,11 @@ fn number<T: std::str::FromStr>(params: &Params, name: &str) -> Result<T, Reason
     params.get(name).map_err(|error| unusable(&error))
 }
 
+/// An axis that cases of older records lack.
+fn newer<T: std::str::FromStr>(params: &Params, name: &str, default: T) -> Result<T, Reason> {
+    if params.text(name).is_some() { number(params, name) } else { Ok(default) }
+}
+
 fn bytes(params: &Params, name: &str) -> Result<u64, Reason> {
     params.get_with(name, rsb_model::shape::parse_bytes).map_err(|error| unusable(&error))
 }

@@ -4,7 +4,8 @@
 //! The blocks are those of GPT-2 without biases: x + attention(norm(x)), then x + GELU(norm(x)·W₁)·W₂; or with what later
 //! models changed: RMS norm, rotary positions, heads of queries that share keys and values, and a gated hidden layer. A
 //! pass handles `queries` tokens
-//! of each sequence at the end of `positions`; keys and values of those before lie in the cache.
+//! of each sequence at the end of `positions`; keys and values of those before lie in the cache. Passes may follow one
+//! another, each with the next token: the cache grows by it.
 
 mod block;
 mod check;
@@ -27,7 +28,7 @@ pub(crate) enum Mlp {
     SwiGlu,
 }
 
-/// Sizes of a pass.
+/// Sizes of passes that follow one another, of which the first is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) dtype: Dtype,
@@ -49,9 +50,21 @@ pub(crate) struct Shape {
     pub(crate) queries: u64,
     /// Positions of each sequence, those of this pass the last of them.
     pub(crate) positions: u64,
+    /// Passes, each of which looks at one position more; more than one have a single query each.
+    pub(crate) steps: u64,
 }
 
 impl Shape {
+    /// What is left after `steps` passes.
+    pub(crate) const fn after(&self, steps: u64) -> Self {
+        Self { positions: self.positions + steps, steps: self.steps - steps, ..*self }
+    }
+
+    /// Positions that the cache has room for: those of the last pass.
+    const fn capacity(&self) -> u64 {
+        self.positions.saturating_add(self.steps - 1)
+    }
+
     /// Numbers that stand for a token.
     pub(crate) const fn width(&self) -> u64 {
         self.heads.saturating_mul(self.head_dim)
@@ -124,40 +137,53 @@ impl Shape {
         }
         let picked = if self.is_masked() { self.of_indices(1).saturating_add(self.width()) } else { 0 };
         let last = picked.saturating_add(self.width()).saturating_add(self.vocabulary);
-        self.of_indices(self.tokens()).saturating_add(self.batch.saturating_mul(last))
+        self.tokens().saturating_mul(self.width()).saturating_add(self.batch.saturating_mul(last))
     }
 
-    /// Keys and values that all blocks keep.
-    pub(crate) const fn cached(&self) -> u64 {
-        let of_block = self.batch.saturating_mul(self.positions).saturating_mul(self.kv_width()).saturating_mul(2);
+    /// Elements that a pass starts from: tokens, or indices of their words.
+    const fn of_input(&self) -> u64 {
+        let tokens = self.tokens();
+        if self.vocabulary > 0 { self.of_indices(tokens) } else { tokens.saturating_mul(self.width()) }
+    }
+
+    /// Keys and values of `positions` that all blocks keep.
+    const fn cached(&self, positions: u64) -> u64 {
+        let of_block = self.batch.saturating_mul(positions).saturating_mul(self.kv_width()).saturating_mul(2);
         self.layers.saturating_mul(of_block)
     }
 
-    /// Elements of everything that a pass keeps on the device.
+    /// Weights, keys and values that all passes read.
+    pub(crate) fn elements_read(&self) -> u64 {
+        (0..self.steps).map(|step| self.weights_read() + self.cached(self.positions + step)).sum()
+    }
+
+    /// Elements of everything that the passes keep on the device.
     pub(crate) const fn elements(&self) -> u64 {
-        let scores = self.batch.saturating_mul(self.heads).saturating_mul(self.queries).saturating_mul(self.positions);
-        // The state before, between and after; then what a block calculates, see `block::Room`.
-        let states = if self.layers > 1 { 3 } else { 2 };
+        let capacity = self.capacity();
+        let scores = self.batch.saturating_mul(self.heads).saturating_mul(self.queries).saturating_mul(capacity);
+        // The state between and after; then what a block calculates, see `block::Room`.
+        let states = if self.layers > 1 { 2 } else { 1 };
         let of_token = self.width().saturating_mul(states + 9).saturating_add(self.kv_width().saturating_mul(2));
         let hidden = self.hidden().saturating_mul(if matches!(self.mlp, Mlp::SwiGlu) { 5 } else { 2 });
         let tables = if self.is_masked() { 4 } else { 2 };
         let angles = if self.rotary { self.queries.saturating_mul(self.head_dim) } else { 0 };
         self.weights()
-            .saturating_add(self.cached())
-            .saturating_add(angles)
+            .saturating_add(self.cached(capacity))
+            .saturating_add(angles.saturating_add(self.of_input()).saturating_mul(self.steps))
             .saturating_add(self.of_words())
             .saturating_add(of_token.saturating_add(hidden).saturating_mul(self.tokens()))
             .saturating_add((tables as u64).saturating_mul(scores))
     }
 
-    /// A small pass of the same kind: it shows whether everything is connected as it should be.
+    /// Small passes of the same kind: they show whether everything is connected as it should be.
     const fn miniature(&self) -> Self {
         let positions = 6;
         let queries = if self.is_masked() { positions } else { 1 };
         let layers = if self.layers > 1 { 2 } else { 1 };
         let kv_heads = if self.kv_heads < self.heads { 2 } else { 4 };
         let vocabulary = if self.vocabulary > 0 { 20 } else { 0 };
-        Self { layers, heads: 4, kv_heads, head_dim: 8, vocabulary, batch: 2, queries, positions, ..*self }
+        let steps = if self.steps > 3 { 3 } else { self.steps };
+        Self { layers, heads: 4, kv_heads, head_dim: 8, vocabulary, batch: 2, queries, positions, steps, ..*self }
     }
 }
 
@@ -168,38 +194,59 @@ struct Stage<'d> {
     kernel: Box<dyn Kernel + 'd>,
 }
 
-/// All blocks on one device, ready.
-struct Model<'d> {
-    device: &'d dyn Device,
+/// The way of the tokens of one pass through all blocks.
+struct Pass<'d> {
+    /// The first that is left is this one.
     shape: Shape,
-    blocks: Vec<Block>,
-    words: Option<Words>,
+    /// Tokens, or where there are words the index of each.
+    input: Buffer,
+    output: Buffer,
     stages: Vec<Stage<'d>>,
     /// The first stage of the last block.
     last_block: usize,
-    stream: Box<dyn Stream + 'd>,
-    input: Buffer,
-    output: Buffer,
-    /// Elements of all its buffers.
-    taken: u64,
 }
 
-impl<'d> Model<'d> {
-    fn pass(&mut self) -> Result<(), Failure> {
+impl<'d> Pass<'d> {
+    fn launch(&mut self) -> Result<(), Failure> {
         for stage in &mut self.stages {
             stage.kernel.launch()?;
         }
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), Failure> {
-        Ok(self.stream.synchronize()?)
-    }
-
-    /// Stages of which what they worked on is still there: the lookup of words, the last block and what follows.
+    /// Stages of which what they worked on is still there after the pass: the lookup of words, the last block and what
+    /// follows.
     fn kept(&self) -> impl Iterator<Item = &Stage<'d>> {
-        let before = usize::from(self.words.is_some());
+        let before = usize::from(self.shape.vocabulary > 0);
         self.stages.iter().take(before).chain(self.stages.get(self.last_block..).unwrap_or_default())
+    }
+}
+
+/// All blocks on one device, and the passes through them, ready.
+struct Model<'d> {
+    device: &'d dyn Device,
+    shape: Shape,
+    blocks: Vec<Block>,
+    words: Option<Words>,
+    passes: Vec<Pass<'d>>,
+    stream: Box<dyn Stream + 'd>,
+    /// Elements of all its buffers.
+    taken: u64,
+}
+
+impl Model<'_> {
+    /// Makes each pass, waits for it, and has `check` look at it.
+    fn checked(&mut self, check: &mut dyn FnMut(&Self, &Pass<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+        for step in 0..self.passes.len() {
+            if let Some(pass) = self.passes.get_mut(step) {
+                pass.launch()?;
+            }
+            self.stream.synchronize()?;
+            if let Some(pass) = self.passes.get(step) {
+                check(self, pass)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -220,27 +267,20 @@ impl<'d> Decoder<'d> {
                 "choose bf16, f16, f32 or f64",
             )));
         }
-        let end_to_end = {
-            let mut small = block::model(device, shape.miniature(), options)?;
-            small.pass()?;
-            small.finish()?;
-            check::end_to_end(&small)?
-        };
+        let end_to_end = check::end_to_end(&mut block::model(device, shape.miniature(), options)?)?;
         let mut model = block::model(device, shape, options)?;
-        model.pass()?;
-        model.finish()?;
-        let by_stage = check::stages(&model)?;
+        let by_stage = check::stages(&mut model)?;
         Ok(Self { model, accuracy_error: end_to_end.max(by_stage) })
     }
 
-    /// Exactly `iters` passes; their nanoseconds together.
+    /// All passes, exactly `iters` times; their nanoseconds together.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let start = self.model.stream.record()?;
         for _ in 0..iters {
-            self.model.pass()?;
+            self.model.passes.iter_mut().try_for_each(Pass::launch)?;
         }
         let end = self.model.stream.record()?;
-        self.model.finish()?;
+        self.model.stream.synchronize()?;
         let time = self.model.stream.elapsed_ns(start, end)?;
         check_time(time)?;
         Ok(time)
@@ -251,14 +291,18 @@ impl<'d> Decoder<'d> {
         self.model.shape.dtype.bytes(self.model.taken)
     }
 
-    /// Operations of one pass.
+    /// Operations of all passes.
     pub(crate) fn flops(&self) -> f64 {
-        self.model.stages.iter().map(|stage| stage.operation.flops()).sum()
+        self.stages().map(|stage| stage.operation.flops()).sum()
+    }
+
+    fn stages(&self) -> impl Iterator<Item = &Stage<'d>> {
+        self.model.passes.iter().flat_map(|pass| &pass.stages)
     }
 
     /// Who makes the matrix products, which take most of the time.
     pub(crate) fn provider(&self) -> String {
-        let product = self.model.stages.iter().find(|stage| matches!(stage.operation, Operation::Gemm(_)));
+        let product = self.stages().find(|stage| matches!(stage.operation, Operation::Gemm(_)));
         product.map(|stage| stage.kernel.provider()).unwrap_or_default()
     }
 }
@@ -271,7 +315,22 @@ mod tests {
     fn shape(dtype: Dtype, queries: u64, positions: u64) -> Shape {
         let (heads, kv_heads, mlp, norm) = (2, 2, Mlp::Gelu, NormalizeOp::LayerNorm);
         let (layers, head_dim, rotary, vocabulary, batch) = (1, 4, false, 0, 3);
-        Shape { dtype, layers, heads, head_dim, kv_heads, mlp, norm, rotary, vocabulary, batch, queries, positions }
+        let steps = 1;
+        Shape {
+            dtype,
+            layers,
+            heads,
+            head_dim,
+            kv_heads,
+            mlp,
+            norm,
+            rotary,
+            vocabulary,
+            batch,
+            queries,
+            positions,
+            steps,
+        }
     }
 
     /// The same as Llama has it.
@@ -291,15 +350,16 @@ mod tests {
     fn every_kind_of_pass_is_right_from_end_to_end() {
         let device = ScriptedDevice::new(Script::default());
         for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
-            for (queries, positions, layers) in [(7, 7, 1), (1, 9, 1), (3, 5, 1), (4, 4, 3), (1, 1, 2)] {
-                let plain = Shape { layers, ..shape(dtype, queries, positions) };
+            let passes =
+                [(7, 7, 1, 1), (1, 9, 1, 1), (3, 5, 1, 1), (4, 4, 3, 1), (1, 1, 2, 1), (1, 1, 2, 5), (1, 6, 3, 2)];
+            for (queries, positions, layers, steps) in passes {
+                let plain = Shape { layers, steps, ..shape(dtype, queries, positions) };
                 let grouped = Shape { heads: 4, kv_heads: 1, mlp: Mlp::SwiGlu, ..plain };
                 for shape in [plain, grouped, like_llama(plain)] {
                     let decoder = Decoder::prepare(&device, shape, &Options::default());
                     assert!(decoder.is_ok(), "{shape:?}: {:?}", decoder.err());
                     let mut model = block::model(&device, shape, &Options::default()).unwrap();
-                    model.pass().unwrap();
-                    let error = check::end_to_end(&model);
+                    let error = check::end_to_end(&mut model);
                     assert!(error.is_ok(), "{shape:?}: {error:?}");
                 }
             }
@@ -308,8 +368,8 @@ mod tests {
 
     #[test]
     fn what_a_pass_takes_is_what_it_says() {
-        for (queries, positions, layers) in [(7, 7, 1), (1, 9, 1), (4, 6, 3)] {
-            let plain = Shape { layers, ..shape(Dtype::F64, queries, positions) };
+        for (queries, positions, layers, steps) in [(7, 7, 1, 1), (1, 9, 1, 1), (4, 6, 3, 1), (1, 9, 1, 4)] {
+            let plain = Shape { layers, steps, ..shape(Dtype::F64, queries, positions) };
             for shape in [plain, like_llama(plain)] {
                 let device = ScriptedDevice::new(Script::default());
                 let model = block::model(&device, shape, &Options::default()).unwrap();
@@ -330,18 +390,19 @@ mod tests {
 
     #[test]
     fn a_wrong_stage_is_found_wherever_it_is() {
-        let shape = like_llama(shape(Dtype::F32, 5, 5));
-        // A small pass has a stage for each launch; the real one is verified after it.
-        let launches = {
-            let device = ScriptedDevice::new(Script::default());
-            Decoder::prepare(&device, shape, &Options::default()).unwrap();
-            device.counts().launches
-        };
-        for launch in 0..launches {
-            let device = ScriptedDevice::new(Script::with_fault(Fault::WrongResult { launch }));
-            match Decoder::prepare(&device, shape, &Options::default()).err() {
-                Some(Failure::Failed(reason)) => assert!(reason.what.contains("wrong result"), "{reason}"),
-                other => panic!("launch {launch}: {other:?}"),
+        for shape in [shape(Dtype::F32, 5, 5), Shape { steps: 3, ..shape(Dtype::F32, 1, 5) }].map(like_llama) {
+            // A small pass has a stage for each launch; the real one is verified after it.
+            let launches = {
+                let device = ScriptedDevice::new(Script::default());
+                Decoder::prepare(&device, shape, &Options::default()).unwrap();
+                device.counts().launches
+            };
+            for launch in 0..launches {
+                let device = ScriptedDevice::new(Script::with_fault(Fault::WrongResult { launch }));
+                match Decoder::prepare(&device, shape, &Options::default()).err() {
+                    Some(Failure::Failed(reason)) => assert!(reason.what.contains("wrong result"), "{reason}"),
+                    other => panic!("launch {launch}: {other:?}"),
+                }
             }
         }
     }

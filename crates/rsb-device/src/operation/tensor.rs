@@ -249,6 +249,8 @@ pub struct Gemm {
     pub k: u64,
     /// Products in one launch.
     pub batch: u64,
+    /// Elements from one matrix of B to the next, where there is room between them: at least k·n.
+    pub stride_b: Option<u64>,
     /// Whether A is stored as k×m.
     pub transpose_a: bool,
     /// Whether B is stored as n×k.
@@ -314,6 +316,7 @@ impl Gemm {
             n,
             k,
             batch: 1,
+            stride_b: None,
             transpose_a: false,
             transpose_b: false,
             alpha: 1.0,
@@ -340,6 +343,11 @@ impl Gemm {
         self.output_dtype() != (Self { stored: OutputWidth::Wide, ..*self }).output_dtype()
     }
 
+    /// Elements from one matrix of B to the next.
+    pub fn stride_b(&self) -> u64 {
+        self.stride_b.unwrap_or(product(&[self.k, self.n]))
+    }
+
     /// Whether C is read.
     pub fn reads_c(&self) -> bool {
         self.beta != 0.0
@@ -354,7 +362,7 @@ impl Gemm {
         let role = if self.reads_c() { Role::InOut } else { Role::Output };
         let mut all = vec![
             BufferSpec::new(Role::Input, self.dtype, product(&[self.batch, self.m, self.k])),
-            BufferSpec::new(Role::Input, self.dtype, product(&[self.batch, self.k, self.n])),
+            BufferSpec::new(Role::Input, self.dtype, product(&[self.batch, self.stride_b()])),
         ];
         if self.epilogue != Epilogue::None {
             all.push(BufferSpec::new(Role::Input, self.output_dtype(), self.n));

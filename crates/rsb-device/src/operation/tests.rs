@@ -33,6 +33,13 @@ fn a_transfer_counts_what_passes_the_link() {
 fn a_product_counts_two_operations_a_term() {
     let gemm = Gemm { batch: 3, ..Gemm::new(Dtype::F32, 2, 5, 7) };
     assert_eq!(Operation::Gemm(gemm).flops().to_bits(), 420.0_f64.to_bits());
+    let apart = Operation::Gemm(Gemm { stride_b: Some(50), ..gemm });
+    assert_eq!(
+        apart.bytes_moved().to_bits(),
+        Operation::Gemm(gemm).bytes_moved().to_bits(),
+        "what is between is not read"
+    );
+    assert_eq!(apart.buffers()[1].elements, 150);
     let square = Operation::Gemm(Gemm::new(Dtype::F32, 1024, 1024, 1024));
     let intensity = square.arithmetic_intensity().unwrap();
     assert!((intensity - 1024.0 / 6.0).abs() < 1e-9, "{intensity}");

@@ -69,7 +69,7 @@ pub fn gemm_element(
 ) -> f64 {
     let (batch, within) = (index / (gemm.m * gemm.n), index % (gemm.m * gemm.n));
     let (row, column) = (within / gemm.n, within % gemm.n);
-    let (first_a, first_b) = (batch * gemm.m * gemm.k, batch * gemm.k * gemm.n);
+    let (first_a, first_b) = (batch * gemm.m * gemm.k, batch * gemm.stride_b());
     let sum: f64 = (0..gemm.k)
         .map(|term| {
             let at_a = if gemm.transpose_a { term * gemm.m + row } else { row * gemm.k + term };

@@ -163,7 +163,8 @@ fn some_operations() -> Vec<Operation> {
         );
     }
     for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
-        all.push(Operation::Gemm(Gemm { batch: 2, beta: 0.5, transpose_a: true, ..Gemm::new(dtype, 9, 8, 11) }));
+        let gemm = Gemm { batch: 2, beta: 0.5, transpose_a: true, ..Gemm::new(dtype, 9, 8, 11) };
+        all.extend([None, Some(100)].map(|stride_b| Operation::Gemm(Gemm { stride_b, ..gemm })));
     }
     all.push(Operation::Gemm(Gemm { batch: 2, beta: 1.0, transpose_b: true, ..Gemm::new(Dtype::I8, 9, 8, 11) }));
     let narrow = Gemm { stored: OutputWidth::AsInputs, beta: 0.5, ..Gemm::new(Dtype::Bf16, 9, 8, 11) };

@@ -8,12 +8,14 @@ use crate::launch::{Broken, Launch, Work};
 use crate::product::{Matrix, Scale, Shape, multiply, multiply_whole};
 
 pub(super) const TWINS: &[Twin] =
-    &[twin("rsb_gemm_naive", 11, gemm), twin("rsb_gemm_tiled", 11, gemm), twin("rsb_gemm_narrow", 11, narrow)];
+    &[twin("rsb_gemm_naive", 12, gemm), twin("rsb_gemm_tiled", 12, gemm), twin("rsb_gemm_narrow", 12, narrow)];
 
 /// Sizes and factors, in the order of the parameters.
 struct Parameters {
     shape: Shape,
     batch: usize,
+    /// From one matrix of B to the next.
+    stride_b: usize,
     transposed: [bool; 2],
     scale: Scale,
 }
@@ -23,8 +25,9 @@ impl Parameters {
         Self {
             shape: Shape { m: launch.size(3), n: launch.size(4), k: launch.size(5) },
             batch: launch.size(6),
-            transposed: [launch.count(7) != 0, launch.count(8) != 0],
-            scale: Scale { alpha: launch.number(9), beta: launch.number(10) },
+            stride_b: launch.size(7),
+            transposed: [launch.count(8) != 0, launch.count(9) != 0],
+            scale: Scale { alpha: launch.number(10), beta: launch.number(11) },
         }
     }
 
@@ -66,14 +69,14 @@ fn typed<A: crate::element::Element, C: crate::element::Element>(
     parameters: &Parameters,
     multiply: Multiply<A, C>,
 ) -> Result<(), Broken> {
-    let Parameters { shape, batch, transposed: [transpose_a, transpose_b], scale } = *parameters;
+    let Parameters { shape, batch, stride_b, transposed: [transpose_a, transpose_b], scale } = *parameters;
     let of = |rows: usize, columns: usize| rows.saturating_mul(columns);
-    let (size_a, size_b, size_c) = (of(shape.m, shape.k), of(shape.k, shape.n), of(shape.m, shape.n));
+    let (size_a, size_c) = (of(shape.m, shape.k), of(shape.m, shape.n));
     let a: &[A] = launch.input(0, of(size_a, batch))?;
-    let b: &[A] = launch.input(1, of(size_b, batch))?;
+    let b: &[A] = launch.input(1, of(stride_b, batch))?;
     let all = of(size_c, batch);
     let c: &mut [C] = if scale.beta == 0.0 { launch.output(2, all)? } else { launch.in_out(2, all)? };
-    let each = a.chunks(size_a.max(1)).zip(b.chunks(size_b.max(1))).zip(c.chunks_mut(size_c.max(1)));
+    let each = a.chunks(size_a.max(1)).zip(b.chunks(stride_b.max(1))).zip(c.chunks_mut(size_c.max(1)));
     for ((a, b), c) in each {
         let a = Matrix::row_major(a, shape.m, shape.k, transpose_a);
         let b = Matrix::row_major(b, shape.k, shape.n, transpose_b);

@@ -206,8 +206,8 @@ pub(super) fn kernel(
     let no_such_result = || format!("it stores no products of it as {}", op.output_dtype());
     let types = types(op).ok_or_else(|| lacks(name, op, no_such_result()))?;
     let shape = shape(op).ok_or_else(|| lacks(name, op, "a size is above 2147483647".to_owned()))?;
-    let stride = |rows: u64, columns: u64| i64::try_from(rows.saturating_mul(columns)).unwrap_or(i64::MAX);
-    let strides = [stride(op.k, op.n), stride(op.m, op.k), stride(op.m, op.n)];
+    let strides = [op.stride_b(), op.m.saturating_mul(op.k), op.m.saturating_mul(op.n)];
+    let strides = strides.map(|stride| i64::try_from(stride).unwrap_or(i64::MAX));
     let scalars = Scalars::new(op, library.correction(op.dtype));
     let buffers = buffers.to_vec();
     let mut kernel = BlasKernel { library, name, op: *op, types, shape, scalars, strides, plan: None, buffers };

@@ -274,7 +274,7 @@ const CONVOLUTION: &[Parameter] = &[
     Count("dilation"),
     Count("groups"),
 ];
-const fn gemm(result: Element) -> [Parameter; 11] {
+const fn gemm(result: Element) -> [Parameter; 12] {
     [
         In("a", T),
         In("b", T),
@@ -283,6 +283,7 @@ const fn gemm(result: Element) -> [Parameter; 11] {
         Count("n"),
         Count("k"),
         Count("batch"),
+        Count("stride_b, from one matrix of b to the next"),
         Count("transpose_a, 0 or 1"),
         Count("transpose_b, 0 or 1"),
         Number("alpha"),

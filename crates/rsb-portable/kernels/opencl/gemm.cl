@@ -1,5 +1,5 @@
-// C = alpha op(A) op(B) + beta C, row-major, batched. The tiled kernel passes A and B through local memory, as GPUs like
-// it; that of strips keeps a strip of C in the registers of one work-item, as CPUs do; the naive one reads
+// C = alpha op(A) op(B) + beta C, row-major, batched, matrices of B stride_b elements apart. The tiled kernel passes A
+// and B through local memory, as GPUs like it; that of strips keeps a strip of C in the registers of one work-item, as CPUs do; the naive one reads
 // everything from memory.
 
 // op(M) at (i, j) of `rows` by `columns`; outside the matrix there are zeros.
@@ -21,13 +21,13 @@ inline void put(global Product *c, ulong i, Wide sum, Number alpha, Number beta)
 
 kernel void rsb_gemm_naive(
     const global Element *a, const global Element *b, global Product *c, ulong m, ulong n, ulong k, ulong batch,
-    ulong transpose_a, ulong transpose_b, Number alpha, Number beta) {
+    ulong stride_b, ulong transpose_a, ulong transpose_b, Number alpha, Number beta) {
     const ulong element = get_global_id(0);
     if (element >= batch * m * n) return;
     const ulong j = element % n, i = element / n % m, z = element / (m * n);
     Wide sum = 0;
     for (ulong p = 0; p < k; p++)
-        sum += at(a + z * m * k, m, k, transpose_a, i, p) * at(b + z * k * n, k, n, transpose_b, p, j);
+        sum += at(a + z * m * k, m, k, transpose_a, i, p) * at(b + z * stride_b, k, n, transpose_b, p, j);
     put(c, element, sum, alpha, beta);
 }
 
@@ -58,12 +58,12 @@ inline Row load_row(const global Element *from, ulong i) {
 // down a column of strips, so that they read the same part of B.
 kernel void rsb_gemm_strips(
     const global Element *a, const global Element *b, global Product *c, ulong m, ulong n, ulong k, ulong batch,
-    ulong transpose_a, ulong transpose_b, Number alpha, Number beta) {
+    ulong stride_b, ulong transpose_a, ulong transpose_b, Number alpha, Number beta) {
     const ulong down = (m + ROWS - 1) / ROWS, across = (n + COLUMNS - 1) / COLUMNS;
     const ulong strip = get_global_id(0);
     if (strip >= down * across * batch) return;
     const ulong top = strip % down * ROWS, first = strip / down % across * COLUMNS, z = strip / (down * across);
-    const global Element *left = a + z * m * k, *right = b + z * k * n;
+    const global Element *left = a + z * m * k, *right = b + z * stride_b;
     Row sums[ROWS];
     for (int i = 0; i < ROWS; i++) sums[i] = (Row)(0);
     if (first + COLUMNS <= n && !transpose_b) {
@@ -101,7 +101,7 @@ kernel void rsb_gemm_strips(
 
 SHARING kernel void rsb_gemm_tiled(
     const global Element *a, const global Element *b, global Product *c, ulong m, ulong n, ulong k, ulong batch,
-    ulong transpose_a, ulong transpose_b, Number alpha, Number beta) {
+    ulong stride_b, ulong transpose_a, ulong transpose_b, Number alpha, Number beta) {
     // One more column, or work-items of a column would meet in one bank.
     local Wide left[STEP][TILE + 1];
     local Wide right[STEP][TILE + 1];
@@ -109,7 +109,7 @@ SHARING kernel void rsb_gemm_tiled(
     const ulong down = (m + TILE - 1) / TILE, across = (n + TILE - 1) / TILE;
     for (ulong tile = get_group_id(0); tile < down * across * batch; tile += get_num_groups(0)) {
         const ulong z = tile / (down * across), top = tile / across % down * TILE, first = tile % across * TILE;
-        const global Element *from_a = a + z * m * k, *from_b = b + z * k * n;
+        const global Element *from_a = a + z * m * k, *from_b = b + z * stride_b;
         Wide sum[4][4];
         for (int i = 0; i < 4; i++)
             for (int j = 0; j < 4; j++) sum[i][j] = 0;

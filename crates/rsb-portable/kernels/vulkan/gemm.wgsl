@@ -1,11 +1,12 @@
-// C = alpha op(A) op(B) + beta C, row-major, batched. The tiled kernel keeps a tile of C in registers and passes A and B
-// through the memory of the group; the naive one reads everything from memory.
+// C = alpha op(A) op(B) + beta C, row-major, batched, matrices of B stride_b elements apart. The tiled kernel keeps a tile
+// of C in registers and passes A and B through the memory of the group; the naive one reads everything from memory.
 
 struct Sizes {
     m: u32,
     n: u32,
     k: u32,
     batch: u32,
+    stride_b: u32,
     transpose_a: u32,
     transpose_b: u32,
     alpha: Number,
@@ -20,7 +21,7 @@ fn a_at(z: u32, i: u32, p: u32) -> Wide {
 }
 fn b_at(z: u32, p: u32, j: u32) -> Wide {
     if p >= c.k || j >= c.n { return Wide(0); }
-    return at1(z * c.k * c.n + select(p * c.n + j, j * c.k + p, c.transpose_b != 0u));
+    return at1(z * c.stride_b + select(p * c.n + j, j * c.k + p, c.transpose_b != 0u));
 }
 
 // With beta 0 what C held before is not read: it may be anything. `i` counts what is written at once.

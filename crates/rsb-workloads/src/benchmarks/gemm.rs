@@ -6,7 +6,7 @@ use rsb_model::shape::format_shape;
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{BackendId, DeviceType, Fields, Params, Reason};
 
-use super::{axis, dtype, grid, is_cpu, last_level_cache, number, shape, thread_counts};
+use super::{axis, dtype, grid, is_cpu, last_level_cache, newer, number, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::Compute;
@@ -183,6 +183,7 @@ impl Benchmark for GemmBenchmark {
             n,
             k,
             batch: number(params, "batch_size")?,
+            stride_b: None,
             transpose_a: transpose.starts_with('t'),
             transpose_b: transpose.ends_with('t'),
             alpha: number(params, "alpha")?,
@@ -236,11 +237,6 @@ impl Benchmark for GemmBenchmark {
 fn strides(rows: u64, columns: u64, transposed: bool) -> [u64; 3] {
     let [row, column] = if transposed { [1, rows] } else { [columns, 1] };
     [rows.saturating_mul(columns), row, column]
-}
-
-/// An axis that cases of older records lack.
-fn newer<T: std::str::FromStr>(params: &Params, name: &str, default: T) -> Result<T, Reason> {
-    if params.text(name).is_some() { number(params, name) } else { Ok(default) }
 }
 
 /// Sets of so many bytes that a cache of so many does not hold: one more than would fill it.

@@ -5,7 +5,7 @@ use rsb_device::random::{Distribution, Values};
 use rsb_device::{Buffer, Device, Operation, Options, convert};
 use rsb_model::Dtype;
 
-use super::{Mlp, Model, Shape, Stage};
+use super::{Mlp, Model, Pass, Shape, Stage};
 use crate::benchmark::Failure;
 use crate::timed::SEED;
 
@@ -30,13 +30,18 @@ pub(super) struct Block {
 
 /// What turns words into tokens and tokens into words.
 pub(super) struct Words {
-    /// The word of each token.
-    pub(super) indices: Buffer,
     pub(super) table: Buffer,
     /// Of the norm after the last block.
     pub(super) norm: Vec<Buffer>,
     /// A row for each word.
     pub(super) head: Buffer,
+    /// What words are turned into.
+    tokens: Buffer,
+    /// Where each sequence has several, the index of its last one, and that.
+    last: Option<[Buffer; 2]>,
+    /// The last ones after the norm.
+    normed: Buffer,
+    logits: Buffer,
 }
 
 /// Where blocks calculate; one after the other uses the same. Within a block nothing is used twice, so that each stage can
@@ -65,35 +70,20 @@ struct Room {
 /// A model with all its weights, filled from the seed.
 pub(super) fn model<'d>(device: &'d dyn Device, shape: Shape, options: &Options) -> Result<Model<'d>, Failure> {
     let mut builder = Builder { device, shape, options, stages: Vec::new(), filled: 0, taken: 0 };
-    let rows = shape.tokens() * shape.width();
     let words = if shape.vocabulary > 0 { Some(builder.words()?) } else { None };
-    let input = match &words {
-        Some(words) => builder.embed(words)?,
-        None => builder.filled(rows, 0.0, 1.0)?,
-    };
-    let room = builder.room()?;
-    let mut last_block = 0;
-    let mut states = vec![input.clone()];
-    for _ in 0..shape.layers.min(2) {
-        states.push(builder.empty(rows)?);
+    let inputs = (0..shape.steps).map(|step| builder.input(step)).collect::<Result<Vec<_>, _>>()?;
+    let mut room = builder.room()?;
+    let rows = shape.tokens() * shape.width();
+    let states = (0..shape.layers.min(2)).map(|_| builder.empty(rows)).collect::<Result<Vec<_>, _>>()?;
+    let blocks = (0..shape.layers).map(|_| builder.block()).collect::<Result<Vec<_>, _>>()?;
+    let mut passes = Vec::new();
+    for (step, input) in (0..).zip(inputs) {
+        builder.shape = shape.after(step);
+        room.angles = if shape.rotary { Some(builder.angles()?) } else { None };
+        passes.push(builder.pass(input, (&blocks, words.as_ref()), (&room, &states))?);
     }
-    let mut blocks = Vec::new();
-    let (mut from, mut output) = (input.clone(), input.clone());
-    for layer in 0..shape.layers {
-        let block = builder.block()?;
-        // The input stays as it is, so that each pass does the same; the others take turns.
-        let next = if layer % 2 == 0 { 1 } else { 2 };
-        output = states.get(next).cloned().unwrap_or_else(|| input.clone());
-        last_block = builder.stages.len();
-        builder.wire(&block, &room, (&from, &output))?;
-        blocks.push(block);
-        from = output.clone();
-    }
-    if let Some(words) = &words {
-        output = builder.tell(words, &output)?;
-    }
-    let Builder { stages, taken, .. } = builder;
-    Ok(Model { device, shape, blocks, words, stages, last_block, stream: device.stream()?, input, output, taken })
+    let taken = builder.taken;
+    Ok(Model { device, shape, blocks, words, passes, stream: device.stream()?, taken })
 }
 
 fn range(start: u64, count: usize) -> std::ops::Range<u64> {
@@ -102,6 +92,7 @@ fn range(start: u64, count: usize) -> std::ops::Range<u64> {
 
 struct Builder<'b, 'd> {
     device: &'d dyn Device,
+    /// As it is at the pass that is built.
     shape: Shape,
     options: &'b Options,
     stages: Vec<Stage<'d>>,
@@ -111,7 +102,7 @@ struct Builder<'b, 'd> {
     taken: u64,
 }
 
-impl Builder<'_, '_> {
+impl<'d> Builder<'_, 'd> {
     #[inline(never)] // Called in two dozen places.
     fn empty(&mut self, elements: u64) -> Result<Buffer, Failure> {
         self.taken += elements;
@@ -150,9 +141,9 @@ impl Builder<'_, '_> {
     }
 
     fn block(&mut self) -> Result<Block, Failure> {
-        let shape @ Shape { batch, positions, .. } = self.shape;
-        let (width, kv_width, hidden) = (self.shape.width(), self.shape.kv_width(), self.shape.hidden());
-        let cache = batch * positions * kv_width;
+        let shape = self.shape;
+        let (width, kv_width, hidden) = (shape.width(), shape.kv_width(), shape.hidden());
+        let cache = shape.batch * shape.capacity() * kv_width;
         Ok(Block {
             norms: [self.norm()?, self.norm()?],
             attention: [
@@ -178,15 +169,29 @@ impl Builder<'_, '_> {
     }
 
     fn words(&mut self) -> Result<Words, Failure> {
-        let Shape { dtype, vocabulary, .. } = self.shape;
-        let (width, rows) = (self.shape.width(), self.shape.tokens());
-        let words = Gather { dtype, of: vocabulary, rows, width };
+        let Shape { batch, queries, vocabulary, .. } = self.shape;
+        let (width, several) = (self.shape.width(), self.shape.is_masked());
+        let last = |sequence| (sequence + 1) * queries - 1;
         Ok(Words {
-            indices: self.indices(rows, |token| words.index(SEED, token))?,
             table: self.filled(vocabulary * width, 0.0, 1.0)?,
             norm: self.norm()?,
             head: self.matrix(vocabulary, width)?,
+            tokens: self.empty(self.shape.tokens() * width)?,
+            last: if several { Some([self.indices(batch, last)?, self.empty(batch * width)?]) } else { None },
+            normed: self.empty(batch * width)?,
+            logits: self.empty(batch * vocabulary)?,
         })
+    }
+
+    /// Tokens of pass `step`, or the words that they are made of: at random, so that nothing waits for what was told.
+    fn input(&mut self, step: u64) -> Result<Buffer, Failure> {
+        let Shape { dtype, vocabulary: of, .. } = self.shape;
+        let (width, rows) = (self.shape.width(), self.shape.tokens());
+        let words = Gather { dtype, of, rows, width };
+        if of == 0 {
+            return self.filled(rows * width, 0.0, 1.0);
+        }
+        self.indices(rows, |token| words.index(SEED, step * rows + token))
     }
 
     fn indices(&mut self, count: u64, of: impl Fn(u64) -> u64) -> Result<Buffer, Failure> {
@@ -197,31 +202,47 @@ impl Builder<'_, '_> {
         Ok(buffer)
     }
 
-    /// `rows` rows of `x`, which has `of`.
-    fn gather(&mut self, (of, rows): (u64, u64), (x, indices): (&Buffer, &Buffer)) -> Result<Buffer, Failure> {
-        let (dtype, width) = (self.shape.dtype, self.shape.width());
-        let y = self.empty(rows * width)?;
-        self.stage(Operation::Gather(Gather { dtype, of, rows, width }), &[x, indices, &y])?;
-        Ok(y)
+    /// Through all blocks, from words and to words where there are any.
+    fn pass(
+        &mut self,
+        input: Buffer,
+        (blocks, words): (&[Block], Option<&Words>),
+        (room, states): (&Room, &[Buffer]),
+    ) -> Result<Pass<'d>, Failure> {
+        let (shape, mut last_block, mut output) = (self.shape, 0, input.clone());
+        if let Some(words) = words {
+            self.gather((shape.vocabulary, shape.tokens()), [&words.table, &input, &words.tokens])?;
+            output = words.tokens.clone();
+        }
+        // The input stays as it is, so that each iteration does the same; the others take turns.
+        for (block, next) in blocks.iter().zip(states.iter().cycle()) {
+            last_block = self.stages.len();
+            self.wire(block, room, (&output, next))?;
+            output = next.clone();
+        }
+        if let Some(words) = words {
+            self.tell(words, &output)?;
+            output = words.logits.clone();
+        }
+        Ok(Pass { shape, input, output, stages: std::mem::take(&mut self.stages), last_block })
     }
 
-    /// Tokens from words.
-    fn embed(&mut self, words: &Words) -> Result<Buffer, Failure> {
-        self.gather((self.shape.vocabulary, self.shape.tokens()), (&words.table, &words.indices))
+    /// `rows` rows of x, which has `of`, by their indices.
+    fn gather(&mut self, (of, rows): (u64, u64), buffers: [&Buffer; 3]) -> Result<(), Failure> {
+        let (dtype, width) = (self.shape.dtype, self.shape.width());
+        self.stage(Operation::Gather(Gather { dtype, of, rows, width }), &buffers)
     }
 
     /// The logits of the last token of each sequence: only that is asked for what comes next.
-    fn tell(&mut self, words: &Words, states: &Buffer) -> Result<Buffer, Failure> {
-        let Shape { batch, queries, vocabulary, .. } = self.shape;
-        let (width, mut last) = (self.shape.width(), states.clone());
-        if self.shape.is_masked() {
-            let indices = self.indices(batch, |sequence| (sequence + 1) * queries - 1)?;
-            last = self.gather((self.shape.tokens(), batch), (states, &indices))?;
+    fn tell(&mut self, words: &Words, states: &Buffer) -> Result<(), Failure> {
+        let Shape { batch, vocabulary, .. } = self.shape;
+        let mut tokens = states;
+        if let Some([indices, last]) = &words.last {
+            self.gather((self.shape.tokens(), batch), [states, indices, last])?;
+            tokens = last;
         }
-        let (normed, logits) = (self.empty(batch * width)?, self.empty(batch * vocabulary)?);
-        self.normalize(batch, &words.norm, (&last, &normed))?;
-        self.project((batch, width, vocabulary), &words.head, (&normed, &logits))?;
-        Ok(logits)
+        self.normalize(batch, &words.norm, (tokens, &words.normed))?;
+        self.project((batch, self.shape.width(), vocabulary), &words.head, (&words.normed, &words.logits))
     }
 
     fn room(&mut self) -> Result<Room, Failure> {
@@ -229,13 +250,13 @@ impl Builder<'_, '_> {
         let rows = shape.tokens() * shape.width();
         let (kv_rows, hidden) = (shape.tokens() * shape.kv_width(), shape.tokens() * shape.hidden());
         let gated = shape.mlp == Mlp::SwiGlu;
-        let scores = shape.batch * shape.heads * shape.queries * shape.positions;
+        let scores = shape.batch * shape.heads * shape.queries * shape.capacity();
         let masked = if shape.is_masked() { Some([self.mask(scores)?, self.empty(scores)?]) } else { None };
         Ok(Room {
             normed: self.empty(rows)?,
             projected: [self.empty(rows)?, self.empty(kv_rows)?, self.empty(kv_rows)?],
             queries: self.empty(rows)?,
-            angles: if shape.rotary { Some(self.angles()?) } else { None },
+            angles: None,
             scores: self.empty(scores)?,
             masked,
             shares: self.empty(scores)?,
@@ -304,15 +325,16 @@ impl Builder<'_, '_> {
     }
 
     /// Rows of `columns` heads, token by token in `x`, head by head in `y`, which has room for `capacity` tokens and takes
-    /// these at its end; turned where there are angles.
+    /// these from `position` on; turned where there are angles.
     fn by_head(
         &mut self,
-        (columns, capacity): (u64, u64),
+        columns: u64,
+        (capacity, position): (u64, u64),
         angles: Option<&Buffer>,
         (x, y): (&Buffer, &Buffer),
     ) -> Result<(), Failure> {
         let Shape { dtype, head_dim: width, batch, queries: rows, .. } = self.shape;
-        let (position, rotary) = (capacity - rows, angles.is_some());
+        let rotary = angles.is_some();
         let order = Rearrange { dtype, batch, rows, columns, width, capacity, position, rotary };
         let buffers: Vec<&Buffer> = std::iter::once(x).chain(angles).chain([y]).collect();
         self.stage(Operation::Rearrange(order), &buffers)
@@ -327,10 +349,10 @@ impl Builder<'_, '_> {
             self.project((tokens, width, to), weights, (&room.normed, projected))?;
         }
         let [query, key, value] = &room.projected;
-        let angles = room.angles.as_ref();
-        self.by_head((heads, queries), angles, (query, &room.queries))?;
-        self.by_head((kv_heads, positions), angles, (key, &block.keys))?;
-        self.by_head((kv_heads, positions), None, (value, &block.values))?;
+        let (angles, place) = (room.angles.as_ref(), (self.shape.capacity(), positions - queries));
+        self.by_head(heads, (queries, 0), angles, (query, &room.queries))?;
+        self.by_head(kv_heads, place, angles, (key, &block.keys))?;
+        self.by_head(kv_heads, place, None, (value, &block.values))?;
         self.attend(block, room)?;
         let [attended, summed] = &room.between;
         self.project((tokens, width, width), &block.attention[3], (&room.attended[1], attended))?;
@@ -359,8 +381,10 @@ impl Builder<'_, '_> {
 
     fn attend(&mut self, block: &Block, room: &Room) -> Result<(), Failure> {
         let Shape { dtype, heads, kv_heads, head_dim, batch, queries, positions, .. } = self.shape;
-        // Heads that share keys and values lie one after another: their queries are rows of one product.
-        let each = |product: Gemm| Gemm { batch: batch * kv_heads, ..product };
+        // Heads that share keys and values lie one after another: their queries are rows of one product. What the cache
+        // has room for lies between its heads.
+        let stride_b = Some(self.shape.capacity() * head_dim).filter(|_| self.shape.steps > 1);
+        let each = |product: Gemm| Gemm { batch: batch * kv_heads, stride_b, ..product };
         let rows = queries * (heads / kv_heads.max(1));
         let scores = each(self.product((rows, positions, head_dim)));
         let scores = Gemm { transpose_b: true, alpha: 1.0 / (head_dim as f64).sqrt(), ..scores };

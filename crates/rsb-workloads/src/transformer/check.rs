@@ -9,7 +9,7 @@ use rsb_model::random::Generator;
 
 use super::block::Block;
 use super::reference::{self, Weights};
-use super::{Model, Stage};
+use super::{Model, Pass, Stage};
 use crate::benchmark::Failure;
 
 /// Samples of a matrix product beside its corners, and of rows.
@@ -18,22 +18,27 @@ const SAMPLES: usize = 24;
 /// Neighboring elements looked at together.
 const WINDOW: u64 = 1024;
 
-/// Compares every number of the result, and gives the error.
-pub(super) fn end_to_end(model: &Model<'_>) -> Result<f64, Failure> {
+/// Makes the passes, compares every number of their results, and gives the error. The reference has a cache of its own,
+/// which grows as the device's does.
+pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<f64, Failure> {
     let shape = model.shape;
-    let all = |buffer: &Buffer| all(model, buffer);
-    let mut state = match &model.words {
-        Some(words) => reference::embedded(shape, &all(&words.table)?, &indices(model, &words.indices)?),
-        None => all(&model.input)?,
-    };
-    for block in &model.blocks {
-        state = reference::block(shape, &weights(model, block)?, &state);
-    }
-    if let Some(words) = &model.words {
-        state = reference::told(shape, &norm(model, &words.norm)?, &all(&words.head)?, &state);
-    }
+    let mut blocks = model.blocks.iter().map(|block| weights(model, block)).collect::<Result<Vec<_>, _>>()?;
     let mut error = Meter::default();
-    error.all(&all(&model.output)?, &state);
+    model.checked(&mut |model, pass| {
+        let all = |buffer: &Buffer| all(model, buffer);
+        let mut state = match &model.words {
+            Some(words) => reference::embedded(shape, &all(&words.table)?, &indices(model, &pass.input)?),
+            None => all(&pass.input)?,
+        };
+        for block in &mut blocks {
+            state = reference::block(pass.shape, block, &state);
+        }
+        if let Some(words) = &model.words {
+            state = reference::told(shape, &norm(model, &words.norm)?, &all(&words.head)?, &state);
+        }
+        error.all(&all(&pass.output)?, &state);
+        Ok(())
+    })?;
     // Each of a dozen roundings adds to those before, and so do the blocks; the longest sum is that of the hidden layer.
     let terms = shape.hidden() as f64;
     let steps = 2.0 * (8.0 + 2.0 * terms.sqrt()) * shape.layers as f64;
@@ -71,10 +76,19 @@ fn indices(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<u64>, Failure> {
     Ok(bytes.as_chunks().0.iter().map(|&index| u64::from_le_bytes(index)).collect())
 }
 
-/// Checks samples of each stage whose buffers are still as it left them, and gives the largest error.
-pub(super) fn stages(model: &Model<'_>) -> Result<f64, Failure> {
+/// Makes the passes, checks samples of each stage whose buffers are still as it left them, and gives the largest error.
+pub(super) fn stages(model: &mut Model<'_>) -> Result<f64, Failure> {
     let mut worst: f64 = 0.0;
-    for stage in model.kept() {
+    model.checked(&mut |model, pass| {
+        worst = worst.max(kept(model, pass)?);
+        Ok(())
+    })?;
+    Ok(worst)
+}
+
+fn kept(model: &Model<'_>, pass: &Pass<'_>) -> Result<f64, Failure> {
+    let mut worst: f64 = 0.0;
+    for stage in pass.kept() {
         let check = Check { model, stage, error: Meter::default() };
         let error = match &stage.operation {
             Operation::Gemm(op) => check.product(op)?,
@@ -155,10 +169,10 @@ impl Check<'_, '_> {
         for (batch, row, column) in places {
             let a = self.read(0, (batch * op.m + row) * op.k, op.k)?;
             let b = if op.transpose_b {
-                self.read(1, (batch * op.n + column) * op.k, op.k)?
+                self.read(1, batch * op.stride_b() + column * op.k, op.k)?
             } else {
                 // Columns lie apart: the whole matrix is read, which is one head's values.
-                let whole = self.read(1, batch * op.k * op.n, op.k * op.n)?;
+                let whole = self.read(1, batch * op.stride_b(), op.k * op.n)?;
                 whole.into_iter().skip(column as usize).step_by(op.n as usize).collect()
             };
             let found = self.read(2, (batch * op.m + row) * op.n + column, 1)?;

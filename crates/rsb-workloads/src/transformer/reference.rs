@@ -12,7 +12,7 @@ pub(super) struct Weights {
     pub(super) attention: [Vec<f64>; 4],
     pub(super) hidden: [Vec<f64>; 2],
     pub(super) gate: Option<Vec<f64>>,
-    /// Keys and values of the positions before this pass, head by head: batch, head, position, number.
+    /// Keys and values, head by head: batch, head, position, number. Those of a pass are put there by it.
     pub(super) keys: Vec<f64>,
     pub(super) values: Vec<f64>,
 }
@@ -31,7 +31,7 @@ pub(super) fn told(shape: Shape, [gain, bias]: &[Vec<f64>; 2], head: &[f64], x: 
 
 /// What the block makes of `x`, which has a row for each token.
 #[inline(never)]
-pub(super) fn block(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
+pub(super) fn block(shape: Shape, weights: &mut Weights, x: &[f64]) -> Vec<f64> {
     let width = shape.width() as usize;
     let attended = attention(shape, weights, x);
     let summed: Vec<f64> = x.iter().zip(&attended).map(|(x, attended)| x + attended).collect();
@@ -53,11 +53,11 @@ fn silu(x: f64) -> f64 {
     x * elementwise(ElementwiseOp::Sigmoid, x, 0.0)
 }
 
-fn attention(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
+fn attention(shape: Shape, weights: &mut Weights, x: &[f64]) -> Vec<f64> {
     let width = shape.width() as usize;
     let [gain, bias] = &weights.norms[0];
     let normed: Vec<Vec<f64>> = x.chunks_exact(width).map(|row| normalized_row(shape.norm, row, gain, bias)).collect();
-    let [query, key, value, out] = &weights.attention;
+    let [query, key, value, _] = &weights.attention;
     let projected = |matrix: &[f64]| normed.iter().map(|row| times(row, matrix)).collect::<Vec<_>>();
     let place_of = |token: u64| shape.positions - shape.queries + token % shape.queries;
     let placed = |mut rows: Vec<Vec<f64>>| {
@@ -66,27 +66,30 @@ fn attention(shape: Shape, weights: &Weights, x: &[f64]) -> Vec<f64> {
         }
         rows
     };
-    let (queries, keys, values) = (placed(projected(query)), placed(projected(key)), projected(value));
+    let queries = placed(projected(query));
+    keep(shape, &mut weights.keys, &placed(projected(key)));
+    keep(shape, &mut weights.values, &projected(value));
     let mut attended = Vec::with_capacity(x.len());
     for (token, query) in queries.iter().enumerate() {
         let sequence = token as u64 / shape.queries;
         let place = place_of(token as u64);
         let mut row = Vec::with_capacity(width);
         for head in 0..shape.heads {
-            let look = Look { shape, sequence, head };
+            // The head of keys and values that it shares with its neighbors.
+            let shared = head / (shape.heads / shape.kv_heads);
+            let at = |cache, position| part(cache, first_of(shape, sequence, shared, position), shape.head_dim);
             let query = part(query, head * shape.head_dim, shape.head_dim);
-            let seen = |position: u64| look.at(position, &keys, &weights.keys);
-            let scores: Vec<f64> =
-                (0..=place).map(|position| dot(query, seen(position)) / (shape.head_dim as f64).sqrt()).collect();
+            let score = |position| dot(query, at(&weights.keys, position)) / (shape.head_dim as f64).sqrt();
+            let scores: Vec<f64> = (0..=place).map(score).collect();
             let shares = softmax_row(&scores);
             for number in 0..shape.head_dim as usize {
-                let of = |position: u64| look.at(position, &values, &weights.values).get(number).copied();
+                let of = |position: u64| at(&weights.values, position).get(number).copied();
                 let weighted =
                     (0..=place).zip(&shares).map(|(position, share)| share * of(position).unwrap_or(f64::NAN));
                 row.push(weighted.sum::<f64>());
             }
         }
-        attended.extend(times(&row, out));
+        attended.extend(times(&row, &weights.attention[3]));
     }
     attended
 }
@@ -101,32 +104,20 @@ pub(super) fn turned(shape: Shape, row: &[f64], position: u64) -> Vec<f64> {
     pairs.flat_map(turn).collect()
 }
 
-/// One head of one sequence.
-struct Look {
-    shape: Shape,
-    sequence: u64,
-    head: u64,
-}
-
-impl Look {
-    /// The head of keys and values that it shares with its neighbors.
-    fn shared(&self) -> u64 {
-        self.head / (self.shape.heads / self.shape.kv_heads)
-    }
-
-    /// Its numbers at `position`: of this pass, or from the cache.
-    fn at<'r>(&self, position: u64, fresh: &'r [Vec<f64>], cache: &'r [f64]) -> &'r [f64] {
-        let Shape { kv_heads, head_dim, queries, positions, .. } = self.shape;
-        let head = self.shared();
-        match position.checked_sub(positions - queries) {
-            Some(token) => part(row(fresh, self.sequence * queries + token), head * head_dim, head_dim),
-            None => part(cache, ((self.sequence * kv_heads + head) * positions + position) * head_dim, head_dim),
+/// Puts the rows of a pass, one for each token, where its cache has them.
+fn keep(shape: Shape, cache: &mut [f64], rows: &[Vec<f64>]) {
+    for (token, row) in (0..).zip(rows) {
+        let position = shape.positions - shape.queries + token % shape.queries;
+        for (head, numbers) in (0..).zip(row.chunks_exact(shape.head_dim as usize)) {
+            let first = first_of(shape, token / shape.queries, head, position) as usize;
+            cache.iter_mut().skip(first).zip(numbers).for_each(|(kept, &number)| *kept = number);
         }
     }
 }
 
-fn row(rows: &[Vec<f64>], index: u64) -> &[f64] {
-    rows.get(index as usize).map_or(&[][..], Vec::as_slice)
+/// Where the numbers of a head begin in the cache.
+fn first_of(shape: Shape, sequence: u64, head: u64, position: u64) -> u64 {
+    ((sequence * shape.kv_heads + head) * shape.capacity() + position) * shape.head_dim
 }
 
 fn part(row: &[f64], first: u64, count: u64) -> &[f64] {

@@ -137,7 +137,7 @@ impl Operand {
 
     fn of_b(op: &Gemm, batch: u64) -> Self {
         let (rows, columns) = if op.transpose_b { (op.n, op.k) } else { (op.k, op.n) };
-        Self { buffer: 1, first: batch * op.k * op.n, rows, columns, transposed: op.transpose_b }
+        Self { buffer: 1, first: batch * op.stride_b(), rows, columns, transposed: op.transpose_b }
     }
 
     fn of_c(op: &Gemm, batch: u64) -> Self {

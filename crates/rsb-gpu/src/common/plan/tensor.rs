@@ -87,7 +87,7 @@ impl Planner<'_> {
             }
         };
         let mut arguments: Vec<Argument> = (0..3).map(Buffer).collect();
-        arguments.extend([op.m, op.n, op.k, op.batch].map(Count));
+        arguments.extend([op.m, op.n, op.k, op.batch, op.stride_b()].map(Count));
         arguments.extend([op.transpose_a, op.transpose_b].map(|flag| Count(u64::from(flag))));
         arguments.extend([op.alpha, op.beta].map(Number));
         if op.is_narrowed() {
