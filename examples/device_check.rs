@@ -249,7 +249,7 @@ fn light_products() -> impl Iterator<Item = (Operation, Options)> {
         let both = ["hipblaslt", "cublaslt"].map(|provider| Options { algorithms, ..by(provider) });
         both.map(|options| (Operation::Gemm(gemm), options))
     };
-    let apart = |dtype| Gemm { stride_b: Some(5000), ..of(dtype) };
+    let apart = move |dtype| Gemm { stride_b: Some(5000), ..of(dtype) };
     let plain =
         types.into_iter().flat_map(move |dtype| [of(dtype), apart(dtype)]).flat_map(move |gemm| with(gemm, None));
     let rest = Epilogue::ALL

@@ -6,12 +6,11 @@ mod roofline;
 use std::collections::BTreeMap;
 
 use rsb_model::gpu::Gpu;
-use rsb_model::json;
 use rsb_model::order;
 use rsb_model::record::Recommendation;
+use rsb_model::telemetry::{self, GpuTelemetry};
 use rsb_model::{
-    BackendId, BenchmarkResult, BenchmarkType, CaseDevice, DeviceRef, Fields, Fingerprint, GpuTelemetry, Outcome,
-    Reason, Run,
+    BackendId, BenchmarkResult, BenchmarkType, CaseDevice, DeviceRef, Fields, Fingerprint, Outcome, Reason, Run,
 };
 use rsb_probe::doctor;
 
@@ -143,10 +142,7 @@ fn held_back(run: &Run) -> Option<Recommendation> {
     };
     let all: Vec<&BenchmarkResult> = run.benchmarks.iter().filter(throttled).collect();
     let first = all.first()?;
-    let telemetry = |result: &&BenchmarkResult| -> Vec<Option<GpuTelemetry>> {
-        let kept = result.metadata.get("telemetry");
-        kept.and_then(|kept| json::from_value(kept).ok()).unwrap_or_default()
-    };
+    let telemetry = |result: &&BenchmarkResult| telemetry::of_replicates(&result.metadata);
     let known: Vec<GpuTelemetry> = all.iter().flat_map(telemetry).flatten().collect();
     let reasons = order::distinct(known.iter().flat_map(|one| &one.throttle_reasons).map(String::as_str));
     let by = if reasons.is_empty() { String::new() } else { format!(" by {}", reasons.join(", ")) };

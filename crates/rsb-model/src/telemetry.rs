@@ -235,15 +235,27 @@ fn throttling(samples: &[GpuSample]) -> (Option<bool>, Vec<String>) {
     (told.then_some(!reasons.is_empty()), order::distinct(reasons).into_iter().cloned().collect())
 }
 
+/// Where the metadata of a case keeps what sensors told, replicate by replicate.
+pub const TELEMETRY: &str = "telemetry";
+
+/// What the metadata of a case knows of each replicate; empty where it knows nothing.
+#[inline(never)] // The code that reads the document is large.
+pub fn of_replicates(metadata: &serde_json::Map<String, Json>) -> Vec<Option<GpuTelemetry>> {
+    metadata.get(TELEMETRY).and_then(|kept| json::from_value(kept).ok()).unwrap_or_default()
+}
+
 /// The snapshots of the GPU that `result` was measured on, each with its moment: those beside its replicates, then those that
 /// the case itself watched.
 pub fn course_of(result: &BenchmarkResult) -> Vec<(Timestamp, Json)> {
-    let beside = result.metadata.get("telemetry").and_then(|kept| json::from_value(kept).ok());
-    let beside: Vec<Option<GpuTelemetry>> = beside.unwrap_or_default();
-    let beside = beside.into_iter().flatten().flat_map(|telemetry| telemetry.snapshots());
-    let own = result.fields().and_then(|fields| fields.get("snapshots")?.as_array()).into_iter().flatten().cloned();
+    let mut all = Vec::new();
+    for telemetry in of_replicates(&result.metadata).iter().flatten() {
+        all.append(&mut telemetry.snapshots());
+    }
+    if let Some(own) = result.fields().and_then(|fields| fields.get("snapshots")?.as_array()) {
+        all.extend_from_slice(own);
+    }
     let dated = |snapshot: Json| Some((snapshot.get("timestamp")?.as_str()?.parse().ok()?, snapshot));
-    beside.chain(own).filter_map(dated).collect()
+    all.into_iter().filter_map(dated).collect()
 }
 
 #[cfg(test)]

@@ -4,21 +4,25 @@
 //! operating system takes it back. The thread stays behind then, asleep; the program goes on.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Work under way.
 pub(crate) struct Pending<T> {
-    reports: Receiver<T>,
+    last: Arc<Mutex<Option<T>>>,
+    end: End,
 }
+
+/// Closed when the work has ended; nothing is sent.
+type End = Receiver<()>;
 
 impl<T: Send + 'static> Pending<T> {
     /// Starts `job`, which may report more than once: what it reported last counts.
     pub(crate) fn start(job: impl FnOnce(&dyn Fn(T)) + Send + 'static) -> Self {
-        let (sender, reports) = channel();
-        let work = move || job(&|report| drop(sender.send(report)));
-        // A machine that grants no more threads has nothing to report: the channel closes.
-        drop(std::thread::Builder::new().name("probe".to_owned()).spawn(work));
-        Self { reports }
+        let last = Arc::new(Mutex::new(None));
+        let kept = Arc::clone(&last);
+        let keep = move |report| *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+        Self { last, end: spawn(Box::new(move || job(&keep))) }
     }
 
     /// The last report, once the work has ended or `deadline` is reached.
@@ -28,14 +32,28 @@ impl<T: Send + 'static> Pending<T> {
 
     /// As [`Self::latest`], and which of the two it was.
     pub(crate) fn outcome(self, deadline: Instant) -> (Option<T>, Completion) {
-        let mut last = None;
-        loop {
-            match self.reports.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(report) => last = Some(report),
-                Err(RecvTimeoutError::Timeout) => return (last, Completion::Late),
-                Err(RecvTimeoutError::Disconnected) => return (last, Completion::InTime),
-            }
-        }
+        let completion = wait(&self.end, deadline);
+        (self.last.lock().unwrap_or_else(PoisonError::into_inner).take(), completion)
+    }
+}
+
+// Apart from the type of the report, so that they are compiled once.
+
+fn spawn(job: Box<dyn FnOnce() + Send>) -> End {
+    let (open, end) = channel();
+    let work = move || {
+        job();
+        drop(open);
+    };
+    // A machine that grants no more threads has nothing to report: the channel closes.
+    drop(std::thread::Builder::new().name("probe".to_owned()).spawn(work));
+    end
+}
+
+fn wait(end: &End, deadline: Instant) -> Completion {
+    match end.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        Err(RecvTimeoutError::Timeout) => Completion::Late,
+        Ok(()) | Err(RecvTimeoutError::Disconnected) => Completion::InTime,
     }
 }
 

@@ -8,8 +8,7 @@
 use std::time::Duration;
 
 use rsb_model::Fields;
-use rsb_model::json;
-use rsb_model::telemetry::GpuTelemetry;
+use rsb_model::telemetry::{GpuTelemetry, TELEMETRY, of_replicates};
 use rsb_probe::ProbeOptions;
 use rsb_probe::telemetry::{Sampler, gpu_at};
 use serde_json::{Map, Value, json};
@@ -17,7 +16,6 @@ use serde_json::{Map, Value, json};
 /// Between two readings. Drivers refresh their figures about as often.
 const PERIOD: Duration = Duration::from_millis(100);
 
-const TELEMETRY: &str = "telemetry";
 const THROTTLED: &str = "throttled_replicates";
 
 /// A GPU being watched.
@@ -70,8 +68,7 @@ pub(super) fn note(telemetry: &GpuTelemetry) -> Option<String> {
 
 /// What `metadata` knows of its `replicates`.
 pub(super) fn recorded(metadata: &Map<String, Value>, replicates: usize) -> Vec<Option<GpuTelemetry>> {
-    let kept = metadata.get(TELEMETRY).and_then(|kept| json::from_value(kept).ok());
-    let mut known: Vec<Option<GpuTelemetry>> = kept.unwrap_or_default();
+    let mut known = of_replicates(metadata);
     known.resize(replicates, None);
     known
 }

@@ -1,8 +1,7 @@
 //! A slower time beside a slower clock: the machine, not the code. The verdict stays; its reason says so first.
 
-use rsb_model::json;
 use rsb_model::record::Comparison;
-use rsb_model::telemetry::GpuTelemetry;
+use rsb_model::telemetry::{self, GpuTelemetry};
 use rsb_model::{BenchmarkResult, Better};
 
 /// A clock that fell by less is the usual to and fro of a GPU that manages its power.
@@ -19,12 +18,8 @@ struct Watched {
 
 impl Watched {
     fn of(results: &[&BenchmarkResult]) -> Self {
-        let kept = results.iter().filter_map(|result| result.metadata.get("telemetry"));
-        let known: Vec<GpuTelemetry> = kept
-            .filter_map(|kept| json::from_value::<Vec<Option<GpuTelemetry>>>(kept).ok())
-            .flatten()
-            .flatten()
-            .collect();
+        let known: Vec<GpuTelemetry> =
+            results.iter().flat_map(|result| telemetry::of_replicates(&result.metadata)).flatten().collect();
         let clocks: Vec<f64> = known.iter().filter_map(|one| one.sclk_mhz).map(|clock| clock.mean).collect();
         let told = known.iter().filter(|one| one.throttled.is_some());
         let mut reasons: Vec<String> = told.clone().flat_map(|one| one.throttle_reasons.clone()).collect();
