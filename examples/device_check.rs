@@ -7,9 +7,9 @@
 use std::process::ExitCode;
 
 use rsb_device::operation::{
-    Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory, Launch, LaunchMode, MemoryStream,
-    Normalize, NormalizeOp, OutputWidth, PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores,
-    StreamPattern, Transfer, TransferDirection,
+    Attention, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory, Launch, LaunchMode,
+    MemoryStream, Normalize, NormalizeOp, OutputWidth, PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp,
+    Stores, StreamPattern, Transfer, TransferDirection,
 };
 use rsb_device::{Buffer, Device, DeviceError, Operation, Options, child, reference};
 use rsb_engine::backends::registry;
@@ -164,6 +164,12 @@ fn cases() -> Vec<(Operation, Options)> {
             NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 301 })),
         );
         all.push(Operation::Convolution(convolution(dtype)));
+        // Of one query, of a few tiles of 16 and 32, and of the longest heads.
+        for (queries, head_dim, causal) in [(1, 64, false), (70, 40, true), (33, 128, false)] {
+            let (batch, heads, kv_heads, positions, capacity) = (2, 6, 3, 300, 310);
+            let op = Attention { dtype, batch, heads, kv_heads, head_dim, queries, positions, capacity, causal };
+            all.push(Operation::Attention(op));
+        }
         all.push(Operation::Gather(Gather { dtype, of: 9, rows: 5, width: 8 }));
         for rotary in [false, true] {
             let cache = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 8, capacity: 11, position: 4, rotary };

@@ -2,7 +2,6 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
-use std::rc::Rc;
 
 use half::f16;
 use rsb_model::{Dtype, Reason};
@@ -326,7 +325,7 @@ unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: us
 ///
 /// # Safety
 /// As [`Library::run`].
-pub(super) unsafe fn plain_product(product: &Product, pool: &Rc<ThreadPool>) {
+pub(super) unsafe fn plain_product(product: &Product, pool: &ThreadPool) {
     // SAFETY: by the promise of the caller.
     unsafe { crate_product(product, 0, pool) };
 }

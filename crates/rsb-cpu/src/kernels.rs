@@ -1,6 +1,7 @@
 //! One kernel for each operation, bound to its memory and its thread pool.
 #![allow(unsafe_code)]
 
+mod attention;
 mod chase;
 mod convolution;
 mod elementwise;
@@ -91,6 +92,7 @@ pub(super) fn prepare(
         Operation::Elementwise(op) => elementwise::kernel(op, bound)?,
         Operation::Reduce(op) => reduce::kernel(op, bound)?,
         Operation::Normalize(op) => normalize::kernel(op, bound)?,
+        Operation::Attention(op) => attention::kernel(*op, bound)?,
         Operation::Rearrange(op) => rearrange::kernel(*op, bound)?,
         Operation::Gather(op) => rearrange::gather(*op, bound)?,
         Operation::Convolution(op) => convolution::kernel(op, bound)?,

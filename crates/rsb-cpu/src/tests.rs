@@ -6,8 +6,8 @@ use rsb_model::Dtype;
 use super::*;
 use rsb_device::convert::{decode, word};
 use rsb_device::operation::{
-    Allocate, Churn, Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, PeakArithmetic,
-    PointerChase, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Touch,
+    Allocate, Attention, Churn, Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp,
+    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Touch,
 };
 use rsb_device::reference::{execute, fill, tolerance, verify};
 
@@ -108,6 +108,19 @@ proptest! {
         count in any_threads(),
     ) {
         check(&Operation::Normalize(Normalize { op, dtype, rows, columns }), &threads(count)).unwrap();
+    }
+
+    #[test]
+    fn attention(
+        dtype in prop::sample::select(FLOATS.to_vec()),
+        (batch, kv_heads, group, head_dim) in (1_u64..3, 1_u64..3, 1_u64..4, 1_u64..40),
+        (queries, before, room) in (1_u64..80, 0_u64..150, 0_u64..3),
+        (causal, count) in (any::<bool>(), any_threads()),
+    ) {
+        let (heads, positions) = (kv_heads * group, before + queries);
+        let capacity = positions + room;
+        let op = Attention { dtype, batch, heads, kv_heads, head_dim, queries, positions, capacity, causal };
+        check(&Operation::Attention(op), &threads(count)).unwrap();
     }
 
     #[test]

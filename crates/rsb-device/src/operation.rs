@@ -2,12 +2,14 @@
 //!
 //! Every backend turns an [`Operation`] into a kernel of its own; the f64 reference turns it into the truth.
 
+mod attention;
 mod collective;
 mod host;
 mod rows;
 mod tensor;
 mod traffic;
 
+pub use attention::Attention;
 pub use collective::{Collective, CollectiveKind, CollectiveLane, CollectivePart, Placement};
 pub use host::{HostMemory, Launch, LaunchMode, Transfer, TransferDirection};
 pub use rows::{Gather, Rearrange};
@@ -40,6 +42,8 @@ pub enum Operation {
     Reduce(Reduce),
     /// Softmax, layer norm or RMS norm along rows.
     Normalize(Normalize),
+    /// Queries against keys and values, in one kernel.
+    Attention(Attention),
     /// Rows put into another order, as attention needs them.
     Rearrange(Rearrange),
     /// Rows of a table, by their indices.
@@ -114,6 +118,7 @@ impl Operation {
             }
             Self::Reduce(op) => vec![BufferSpec::new(Role::Input, op.dtype, op.elements), op.output()],
             Self::Normalize(op) => op.buffers(),
+            Self::Attention(op) => op.buffers(),
             Self::Rearrange(op) => op.buffers(),
             Self::Gather(op) => op.buffers(),
             Self::Convolution(op) => op.buffers(),
@@ -150,6 +155,7 @@ impl Operation {
             Self::Elementwise(op) => op.op.flops_per_element() * op.elements as f64,
             Self::Reduce(op) => op.elements as f64,
             Self::Normalize(op) => op.op.flops_per_element() * op.elements() as f64,
+            Self::Attention(op) => op.flops(),
             Self::Convolution(op) => op.flops(),
             Self::Gemm(op) => op.flops(),
             Self::PeakArithmetic(op) => op.operations as f64,
@@ -170,6 +176,7 @@ impl Operation {
     pub fn bytes_moved(&self) -> f64 {
         match self {
             Self::PointerChase(chase) => chase.accesses as f64 * 8.0,
+            Self::Attention(op) => op.bytes_moved(),
             Self::Rearrange(op) => 2.0 * op.dtype.bytes(op.elements()) as f64 + op.dtype.bytes(op.angles()) as f64,
             Self::Gather(op) => 2.0 * op.dtype.bytes(op.elements()) as f64 + 8.0 * op.rows as f64,
             Self::Transfer(op) => op.bytes_moved(),
@@ -197,6 +204,7 @@ impl Operation {
             Self::Elementwise(op) => Some(op.dtype),
             Self::Reduce(op) => Some(op.dtype),
             Self::Normalize(op) => Some(op.dtype),
+            Self::Attention(op) => Some(op.dtype),
             Self::Rearrange(op) => Some(op.dtype),
             Self::Gather(op) => Some(op.dtype),
             Self::Convolution(op) => Some(op.dtype),
@@ -214,6 +222,7 @@ impl Operation {
             Self::Elementwise(op) => op.op.as_str(),
             Self::Reduce(op) => op.op.as_str(),
             Self::Normalize(op) => op.op.as_str(),
+            Self::Attention(_) => "attention",
             Self::Rearrange(_) => "rearrange",
             Self::Gather(_) => "gather",
             Self::Convolution(_) => "convolution",

@@ -10,7 +10,8 @@ mod verify;
 
 pub use execute::execute;
 pub use maths::{
-    ConvolutionPoint, convolution_element, elementwise, gemm_element, normalized_row, rearranged_element, softmax_row,
+    ConvolutionPoint, attended_row, convolution_element, elementwise, gemm_element, normalized_row, rearranged_element,
+    softmax_row,
 };
 pub use verify::{distribution, fill, init, tolerance, verify};
 

@@ -3,6 +3,7 @@
 //! To add one: a function that takes its parameters from the launch in the order of rsb-gpu's catalog of kernels,
 //! computes, and says how much work it was; and a row in the `TWINS` of its file.
 
+mod attention;
 mod convolution;
 mod elementwise;
 mod gemm;
@@ -38,6 +39,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Twin> {
         elementwise::TWINS,
         reduce::TWINS,
         normalize::TWINS,
+        attention::TWINS,
         convolution::TWINS,
         gemm::TWINS,
         peak::TWINS,

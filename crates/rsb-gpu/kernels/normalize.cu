@@ -1,7 +1,5 @@
 // Along rows: one block for each row, which it reads three times. The second and third time come from a cache.
 
-__device__ inline float exponential(float x) { return expf(x); }
-__device__ inline double exponential(double x) { return exp(x); }
 __device__ inline float root(float x) { return sqrtf(x); }
 __device__ inline double root(double x) { return sqrt(x); }
 

@@ -89,6 +89,9 @@ template <> __device__ inline Bf16 narrow<Bf16>(float x) {
     return y;
 }
 
+__device__ inline float exponential(float x) { return expf(x); }
+__device__ inline double exponential(double x) { return exp(x); }
+
 // 16 bytes: what a thread moves at once.
 template <class T> struct alignas(16) Pack {
     enum { count = 16 / sizeof(T) };

@@ -172,6 +172,13 @@ pub(crate) fn plan(operation: &Operation, options: &Options, target: Target) -> 
                 "leave the vocabulary out, or measure with --backend rocm, cuda or cpu",
             ));
         }
+        Operation::Attention(_) => {
+            return Err(unsupported(
+                "attention in one kernel",
+                "the portable kernels have none",
+                "choose attention=staged, or measure with --backend rocm, cuda or cpu",
+            ));
+        }
         Operation::Convolution(op) => tensor::convolution(op)?,
         Operation::Gemm(op) => planner.gemm(op)?,
         _ => {

@@ -1,5 +1,5 @@
 //! A decoder of transformer blocks made of operations that every device has: layer norm, matrix products, softmax, GELU,
-//! sums, and rows put into another order for attention and its cache.
+//! sums, and rows put into another order for attention and its cache. Attention is made of them, or one operation.
 //!
 //! The blocks are those of GPT-2 without biases: x + attention(norm(x)), then x + GELU(norm(x)·W₁)·W₂; or with what later
 //! models changed: RMS norm, rotary positions, heads of queries that share keys and values, and a gated hidden layer. A
@@ -52,6 +52,8 @@ pub(crate) struct Shape {
     pub(crate) positions: u64,
     /// Passes, each of which looks at one position more; more than one have a single query each.
     pub(crate) steps: u64,
+    /// Whether attention is one kernel, which writes no scores.
+    pub(crate) fused: bool,
 }
 
 impl Shape {
@@ -165,7 +167,13 @@ impl Shape {
         let states = if self.layers > 1 { 2 } else { 1 };
         let of_token = self.width().saturating_mul(states + 9).saturating_add(self.kv_width().saturating_mul(2));
         let hidden = self.hidden().saturating_mul(if matches!(self.mlp, Mlp::SwiGlu) { 5 } else { 2 });
-        let tables = if self.is_masked() { 4 } else { 2 };
+        let tables = if self.fused {
+            0
+        } else if self.is_masked() {
+            4
+        } else {
+            2
+        };
         let angles = if self.rotary { self.queries.saturating_mul(self.head_dim) } else { 0 };
         self.weights()
             .saturating_add(self.cached(capacity))
@@ -330,6 +338,7 @@ mod tests {
             queries,
             positions,
             steps,
+            fused: false,
         }
     }
 
@@ -355,7 +364,8 @@ mod tests {
             for (queries, positions, layers, steps) in passes {
                 let plain = Shape { layers, steps, ..shape(dtype, queries, positions) };
                 let grouped = Shape { heads: 4, kv_heads: 1, mlp: Mlp::SwiGlu, ..plain };
-                for shape in [plain, grouped, like_llama(plain)] {
+                let fused = Shape { fused: true, ..plain };
+                for shape in [plain, grouped, like_llama(plain), fused, like_llama(fused)] {
                     let decoder = Decoder::prepare(&device, shape, &Options::default());
                     assert!(decoder.is_ok(), "{shape:?}: {:?}", decoder.err());
                     let mut model = block::model(&device, shape, &Options::default()).unwrap();
@@ -370,7 +380,7 @@ mod tests {
     fn what_a_pass_takes_is_what_it_says() {
         for (queries, positions, layers, steps) in [(7, 7, 1, 1), (1, 9, 1, 1), (4, 6, 3, 1), (1, 9, 1, 4)] {
             let plain = Shape { layers, steps, ..shape(Dtype::F64, queries, positions) };
-            for shape in [plain, like_llama(plain)] {
+            for shape in [plain, like_llama(plain), Shape { fused: true, ..plain }] {
                 let device = ScriptedDevice::new(Script::default());
                 let model = block::model(&device, shape, &Options::default()).unwrap();
                 assert_eq!(model.taken, shape.elements(), "{shape:?}");
@@ -390,7 +400,8 @@ mod tests {
 
     #[test]
     fn a_wrong_stage_is_found_wherever_it_is() {
-        for shape in [shape(Dtype::F32, 5, 5), Shape { steps: 3, ..shape(Dtype::F32, 1, 5) }].map(like_llama) {
+        let passes = [shape(Dtype::F32, 5, 5), Shape { steps: 3, ..shape(Dtype::F32, 1, 5) }].map(like_llama);
+        for shape in passes.into_iter().flat_map(|shape| [shape, Shape { fused: true, ..shape }]) {
             // A small pass has a stage for each launch; the real one is verified after it.
             let launches = {
                 let device = ScriptedDevice::new(Script::default());

@@ -105,7 +105,7 @@ fn row(op: NormalizeOp, x: &[f32], (gain, bias): (&[f32], &[f32]), y: &mut [f32]
 // Inlined, or it would not be compiled with the vector instructions of its caller.
 #[allow(clippy::inline_always)]
 #[inline(always)]
-fn lanes(x: &[f32], f: impl Fn(f32, f32) -> f32, start: f32) -> [f32; LANES] {
+pub(super) fn lanes(x: &[f32], f: impl Fn(f32, f32) -> f32, start: f32) -> [f32; LANES] {
     let (chunks, rest) = x.as_chunks::<LANES>();
     let mut lanes = [start; LANES];
     for chunk in chunks {
@@ -119,10 +119,16 @@ fn lanes(x: &[f32], f: impl Fn(f32, f32) -> f32, start: f32) -> [f32; LANES] {
     lanes
 }
 
+/// The larger one; unlike `f32::max` a single instruction.
+#[allow(clippy::inline_always)] // As `lanes`.
+#[inline(always)]
+pub(super) fn larger(a: f32, b: f32) -> f32 {
+    if b > a { b } else { a }
+}
+
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 fn softmax(x: &[f32], y: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
-    let larger = |a: f32, b: f32| if b > a { b } else { a };
     let largest = lanes(x, larger, f32::NEG_INFINITY).into_iter().fold(f32::NEG_INFINITY, larger);
     for (y, &x) in y.iter_mut().zip(x) {
         *y = exp::<FUSED>(x - largest);

@@ -23,6 +23,11 @@ impl Span {
         Self { start: memory.start(), bytes: memory.bytes() }
     }
 
+    /// Room of a thread's own. Whoever uses the span sees to it that the room outlives it.
+    pub(super) fn of_slice(room: &mut [f32]) -> Self {
+        Self { start: room.as_mut_ptr().cast(), bytes: size_of_val(room) }
+    }
+
     /// Where it begins.
     pub(crate) fn start<T>(self) -> *mut T {
         self.start.cast()

@@ -46,6 +46,33 @@ fn a_product_counts_two_operations_a_term() {
 }
 
 #[test]
+fn attention_counts_where_its_queries_look() {
+    let op = Attention {
+        dtype: Dtype::F16,
+        batch: 2,
+        heads: 4,
+        kv_heads: 2,
+        head_dim: 8,
+        queries: 3,
+        positions: 5,
+        capacity: 9,
+        causal: true,
+    };
+    // Queries at the last three of five positions see 3, 4 and 5 of them.
+    assert_eq!(Operation::Attention(op).flops().to_bits(), f64::to_bits(4.0 * 8.0 * 12.0 * 8.0));
+    let all = Operation::Attention(Attention { causal: false, ..op });
+    assert_eq!(all.flops().to_bits(), f64::to_bits(4.0 * 8.0 * 15.0 * 8.0));
+    // 24 rows in and out, and of 4 heads 5 keys and values each.
+    assert_eq!(all.bytes_moved().to_bits(), f64::to_bits(2.0 * 8.0 * (2.0 * 24.0 + 2.0 * 20.0)));
+    assert_eq!(all.buffers()[2].elements, 2 * 2 * 9 * 8);
+    assert_eq!(op.seen(7), 72..72 + 4 * 8, "the second query of the second group of heads");
+    for wrong in [Attention { kv_heads: 3, ..op }, Attention { capacity: 4, ..op }, Attention { queries: 6, ..op }] {
+        assert!(wrong.check().is_err(), "{wrong:?}");
+    }
+    assert!(op.check().is_ok());
+}
+
+#[test]
 fn c_is_read_only_where_beta_is_not_zero() {
     let plain = Gemm::new(Dtype::F16, 4, 4, 4);
     assert_eq!(Operation::Gemm(plain).buffers()[2].role, Role::Output);

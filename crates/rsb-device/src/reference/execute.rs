@@ -1,7 +1,10 @@
 //! Whole operations on buffers in memory, in f64, rounded once at the end.
 
+use std::ops::Range;
+
 use super::maths::{
-    ConvolutionPoint, convolution_element, elementwise, gemm_element, normalized_row, rearranged_element, with_epilogue,
+    ConvolutionPoint, attended_row, convolution_element, elementwise, gemm_element, normalized_row, rearranged_element,
+    with_epilogue,
 };
 use crate::convert::{decode, encode, word};
 use crate::operation::{MemoryStream, Normalize, Operation, PointerChase, Reduce, ReduceOp, StreamPattern};
@@ -38,6 +41,12 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
         }
         Operation::Reduce(op) => reduce(*op, &number(0)?),
         Operation::Normalize(op) => normalize(*op, &number(0)?, number(1), number(2)),
+        Operation::Attention(op) => {
+            let [queries, keys, values] = [number(0)?, number(1)?, number(2)?];
+            let rows = (0..).zip(queries.chunks_exact(op.head_dim as usize));
+            let row = |(row, query)| attended_row(query, part(&keys, op.seen(row)), part(&values, op.seen(row)));
+            Result::Numbers(rows.flat_map(row).collect())
+        }
         Operation::Rearrange(op) => {
             let (x, angles, old) = (number(0)?, number(1)?, number(op.y_index())?);
             let put = |(at, &old): (u64, &f64)| {
@@ -74,6 +83,10 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
         Operation::Transfer(_) => Result::Numbers(number(0)?),
         Operation::Allocate(_) | Operation::Launch(_) => return None,
     })
+}
+
+fn part(values: &[f64], range: Range<u64>) -> &[f64] {
+    values.get(range.start as usize..range.end as usize).unwrap_or_default()
 }
 
 fn value(values: &[f64], at: u64) -> f64 {

@@ -24,6 +24,18 @@ pub fn softmax_row(row: &[f64]) -> Vec<f64> {
     powers.iter().map(|power| power / total).collect()
 }
 
+/// What attention makes of one query: the values that it looks at, weighted by the softmax of its products with their keys.
+pub fn attended_row(query: &[f64], keys: &[f64], values: &[f64]) -> Vec<f64> {
+    let width = query.len().max(1);
+    let product = |key: &[f64]| query.iter().zip(key).map(|(query, key)| query * key).sum::<f64>();
+    let scores: Vec<f64> = keys.chunks_exact(width).map(|key| product(key) / (width as f64).sqrt()).collect();
+    let mut row = vec![0.0; query.len()];
+    for (share, value) in softmax_row(&scores).iter().zip(values.chunks_exact(width)) {
+        row.iter_mut().zip(value).for_each(|(sum, value)| *sum += share * value);
+    }
+    row
+}
+
 /// One row of a matrix that `op` normalizes, with what it is multiplied by and gets added, where there is any.
 pub fn normalized_row(op: NormalizeOp, row: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
     match op {

@@ -4,8 +4,8 @@ use rsb_model::Dtype;
 use super::*;
 use crate::convert::{decode, encode};
 use crate::operation::{
-    Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, Init, Normalize, NormalizeOp, Operation,
-    OutputWidth, Rearrange, Reduce, ReduceOp,
+    Attention, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, Init, Normalize, NormalizeOp,
+    Operation, OutputWidth, Rearrange, Reduce, ReduceOp,
 };
 use crate::scripted::{Fault, Script, ScriptedDevice};
 use crate::{Buffer, Device, DeviceError, Options};
@@ -92,6 +92,26 @@ fn rows_are_rearranged_by_hand() {
 }
 
 #[test]
+fn attention_by_hand() {
+    let op = Attention {
+        dtype: Dtype::F64,
+        batch: 1,
+        heads: 2,
+        kv_heads: 1,
+        head_dim: 1,
+        queries: 2,
+        positions: 2,
+        capacity: 3,
+        causal: true,
+    };
+    // Shares of 1/4 and 3/4 of the last position where a query looks at both; what there is only room for counts nothing.
+    let (q, k, v) = ([5.0, 3.0_f64.ln(), 0.0, 0.0], [0.0, 1.0, 9.0], [4.0, 8.0, 1e9]);
+    near(&done(&Operation::Attention(op), &[&q, &k, &v]), &[4.0, 7.0, 4.0, 6.0]);
+    let all = Attention { causal: false, ..op };
+    near(&done(&Operation::Attention(all), &[&[0.0; 4], &k, &v]), &[6.0; 4]);
+}
+
+#[test]
 fn reductions_and_functions_by_hand() {
     let reduce = |op| Operation::Reduce(Reduce { op, dtype: Dtype::F64, elements: 4 });
     let x = [1.0, 4.0, -2.0, 4.0];
@@ -161,6 +181,21 @@ fn some_operations() -> Vec<Operation> {
         all.extend(
             NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 33 })),
         );
+    }
+    for (dtype, causal) in [(Dtype::F32, true), (Dtype::F16, false)] {
+        let (batch, heads, kv_heads, head_dim, queries) = (2, 4, 2, 6, 5);
+        let (positions, capacity) = (9, 11);
+        all.push(Operation::Attention(Attention {
+            dtype,
+            batch,
+            heads,
+            kv_heads,
+            head_dim,
+            queries,
+            positions,
+            capacity,
+            causal,
+        }));
     }
     for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
         let gemm = Gemm { batch: 2, beta: 0.5, transpose_a: true, ..Gemm::new(dtype, 9, 8, 11) };

@@ -66,6 +66,7 @@ pub fn tolerance(operation: &Operation) -> f64 {
         Operation::Elementwise(op) => (op.dtype, 0),
         Operation::Rearrange(op) => (op.dtype, 0),
         Operation::Normalize(op) => (op.dtype, op.columns),
+        Operation::Attention(op) => (op.dtype, op.head_dim + op.positions),
         Operation::Convolution(op) => (op.dtype, op.terms()),
         Operation::Gemm(op) => return product_tolerance(op),
         Operation::PeakArithmetic(op) => (op.result_dtype(), 0),
@@ -172,7 +173,8 @@ pub fn verify(device: &dyn Device, operation: &Operation, buffers: &[Buffer], se
             })?;
         }
         Operation::Reduce(op) => check.reduce(*op, &mut error)?,
-        Operation::Normalize(op) => rows::check(&check, op, &mut error)?,
+        Operation::Normalize(op) => rows::normalized(&check, op, &mut error)?,
+        Operation::Attention(op) => rows::attended(&check, op, &mut error)?,
         Operation::Rearrange(op) => check.rearranged(*op, &mut error)?,
         Operation::Gather(op) => {
             let x = check.input(0);

@@ -55,6 +55,8 @@ pub enum Module {
     Reduce,
     /// Along rows.
     Normalize,
+    /// Queries against keys and values.
+    Attention,
     /// 2-D convolution.
     Convolution,
     /// Matrix products.
@@ -74,8 +76,16 @@ pub(super) const VECTOR_ADD_SOURCE: &str = source!("vector_add.cu");
 
 impl Module {
     /// Every one.
-    pub const ALL: [Self; 7] =
-        [Self::Memory, Self::Elementwise, Self::Reduce, Self::Normalize, Self::Convolution, Self::Gemm, Self::Peak];
+    pub const ALL: [Self; 8] = [
+        Self::Memory,
+        Self::Elementwise,
+        Self::Reduce,
+        Self::Normalize,
+        Self::Attention,
+        Self::Convolution,
+        Self::Gemm,
+        Self::Peak,
+    ];
 
     /// The file's name.
     pub const fn file(self) -> &'static str {
@@ -84,6 +94,7 @@ impl Module {
             Self::Elementwise => "elementwise.cu",
             Self::Reduce => "reduce.cu",
             Self::Normalize => "normalize.cu",
+            Self::Attention => "attention.cu",
             Self::Convolution => "convolution.cu",
             Self::Gemm => "gemm.cu",
             Self::Peak => "peak.cu",
@@ -102,6 +113,7 @@ impl Module {
             Self::Elementwise => source!("elementwise.cu"),
             Self::Reduce => source!("reduce.cu"),
             Self::Normalize => source!("normalize.cu"),
+            Self::Attention => source!("attention.cu"),
             Self::Convolution => source!("convolution.cu"),
             Self::Gemm => source!("gemm.cu"),
             Self::Peak => source!("peak.cu"),
@@ -256,6 +268,20 @@ const REARRANGE: &[Parameter] = &[
     Count("capacity"),
     Count("position"),
 ];
+const ATTENTION: &[Parameter] = &[
+    In("q, heads by group by queries by head_dim", T),
+    In("k, heads by capacity by head_dim", T),
+    In("v, as k", T),
+    Out("y, as q", T),
+    Count("heads of keys, of all sequences"),
+    Count("group, heads of queries for each"),
+    Count("queries"),
+    Count("positions"),
+    Count("capacity"),
+    Count("head_dim, at most 128"),
+    Count("causal, 0 or 1"),
+    Number("scale"),
+];
 const CONVOLUTION: &[Parameter] = &[
     In("x, batch by in_channels by height by width", T),
     In("w, out_channels by in_channels/groups by kernel_height by kernel_width", T),
@@ -374,6 +400,20 @@ pub const KERNELS: &[KernelInfo] = &[
         FLOATS,
         RMS_NORM,
         "y = x / sqrt(mean of squares + epsilon) gain, along each row",
+    ),
+    kernel(
+        "rsb_attention",
+        Module::Attention,
+        FLOATS,
+        ATTENTION,
+        "y = softmax(scale q k^T) v for each head, of the positions that each query looks at",
+    ),
+    kernel(
+        "rsb_attention_row",
+        Module::Attention,
+        FLOATS,
+        ATTENTION,
+        "as rsb_attention, a row of y in a block, whose threads share the positions",
     ),
     kernel("rsb_convolution", Module::Convolution, FLOATS, CONVOLUTION, "y = 2-D convolution of x with w, NCHW"),
     kernel(

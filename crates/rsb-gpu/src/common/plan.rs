@@ -70,6 +70,7 @@ pub(super) fn plan(operation: &Operation, options: &Options, gpu: Gpu<'_>) -> Re
         Operation::Elementwise(op) => planner.elementwise(op),
         Operation::Reduce(op) => planner.reduce(*op),
         Operation::Normalize(op) => planner.normalize(op),
+        Operation::Attention(op) => planner.attention(op),
         Operation::Rearrange(op) => planner.rearrange(op),
         Operation::Gather(op) => {
             let arguments =

@@ -63,6 +63,12 @@ const AXES: &[AxisInfo] = &[
         "1",
         AxisKind::Count,
     ),
+    AxisInfo::named(
+        "attention",
+        "staged: products, mask and softmax write every score; fused: one kernel writes none",
+        "staged",
+        AxisKind::Choice(&["staged", "fused"]),
+    ),
     AxisInfo::named("layers", "blocks, one after another", "1", AxisKind::Count),
     THREADS,
 ];
@@ -95,6 +101,9 @@ impl Benchmark for Inference {
             grids.push(grid([both(), axis("dtype", types), small()]));
             grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("batch_size", &["8"])]));
             if is_gpu || is_cpu(device) {
+                // Beside the same in stages.
+                let prompt = grid([axis("phase", &["prefill"]), axis("dtype", &[usual]), small()]);
+                grids.push(fused(prompt));
                 let blocks = from_memory(device, usual);
                 // Sixteen tokens out of memory take a CPU a second.
                 let growing = if is_gpu { blocks.clone() } else { grid([axis("dtype", &[usual]), small()]) };
@@ -110,6 +119,9 @@ impl Benchmark for Inference {
             let batches = axis("batch_size", first(&["1", "8", "32"]));
             let models = axis("heads", first(&["12x64", "16x64", "32x128"]));
             let types: &[&str] = if is_gpu { &["f32", "f16", "bf16"] } else { &["f32", "f16"] };
+            if is_gpu || is_cpu(device) {
+                grids.push(fused(grid([both(), axis("dtype", &[usual]), small(), lengths.clone()])));
+            }
             grids.push(grid([both(), axis("dtype", types), models, batches, lengths]));
             grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("layers", &["12"])]));
             if is_gpu || is_cpu(device) {
@@ -143,6 +155,11 @@ impl Benchmark for Inference {
         let phase = params.text("phase").unwrap_or_default().to_owned();
         Ok(Box::new(Case { device, shape, options, decoder, phase }))
     }
+}
+
+fn fused(mut grid: Grid) -> Grid {
+    grid.push(axis("attention", &["fused"]));
+    grid
 }
 
 /// Blocks of Llama 3 8B, as many as no cache holds: a token more is then a matter of memory.
@@ -184,6 +201,7 @@ const ONE_TOKEN: Shape = Shape {
     queries: 1,
     positions: 1,
     steps: 1,
+    fused: false,
 };
 
 const LLAMA_3_8B: Shape = Shape {
@@ -246,6 +264,7 @@ fn sizes(params: &Params) -> Result<Shape, Reason> {
         queries,
         positions,
         steps,
+        fused: params.text("attention") == Some("fused"),
     })
 }
 
@@ -372,123 +391,4 @@ fn model_name(shape: &Shape) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use rsb_device::scripted::{Script, ScriptedDevice};
-
-    fn params(phase: &str) -> Params {
-        let params = Params::new().with("phase", phase).with("dtype", "f32").with("heads", "2x8").with("kv_heads", "0");
-        params
-            .with("batch_size", "3")
-            .with("sequence_length", "10")
-            .with("layers", "1")
-            .with("threads", "1")
-            .with("vocabulary", "0")
-            .with("output_length", "1")
-    }
-
-    #[test]
-    fn prefill_handles_the_whole_prompt_and_decode_one_token_of_each_sequence() {
-        let device = ScriptedDevice::new(Script::default());
-        for (phase, tokens) in [("prefill", 30.0), ("decode", 3.0)] {
-            let mut prepared = Inference.prepare(&params(phase), &device).unwrap();
-            let fields = prepared.fields(1e6).unwrap();
-            assert!((fields.number("tokens_per_second").unwrap() - tokens * 1e3).abs() < 1e-6);
-            assert_eq!((fields.text("operation"), fields.number("sequence_length")), (Some(phase), Some(10.0)));
-            // 12 squares of the width, and four rows of it.
-            assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 64.0));
-            let bytes = Inference.footprint_bytes(&params(phase)).unwrap() as f64;
-            assert!((fields.number("memory_used_mb").unwrap() - bytes / 1e6).abs() < 1e-9);
-        }
-    }
-
-    #[test]
-    fn tokens_one_after_another_count_each_with_the_positions_that_it_looks_at() {
-        let device = ScriptedDevice::new(Script::default());
-        for vocabulary in ["0", "50"] {
-            let of = |steps: &str| params("decode").with("output_length", steps).with("vocabulary", vocabulary);
-            let bytes = Inference.footprint_bytes(&of("4")).unwrap() as f64;
-            let all = Inference.prepare(&of("4"), &device).unwrap().fields(4e6).unwrap();
-            let each = |name: &str| {
-                let alone = |positions: u64| {
-                    let params = of("1").with("sequence_length", positions.to_string());
-                    Inference.prepare(&params, &device).unwrap().fields(1e6).unwrap().number(name).unwrap()
-                };
-                (10..14).map(alone).sum::<f64>() / 4.0
-            };
-            for name in ["gflops", "bandwidth_gb_s", "tokens_per_second", "forward_time_ms"] {
-                let found = all.number(name).unwrap();
-                assert!((found / each(name) - 1.0).abs() < 1e-12, "{name}: {found}, not {}", each(name));
-            }
-            assert!((all.number("memory_used_mb").unwrap() - bytes / 1e6).abs() < 1e-9);
-            assert_eq!((all.number("time_ms"), all.number("output_length")), (Some(4.0), Some(4.0)));
-            assert_eq!(all.number("tpot_ms"), (vocabulary == "50").then_some(1.0));
-            let columns = if vocabulary == "50" { 50 } else { 16 };
-            assert_eq!(all.text("output_shape"), Some(format!("3x4x{columns}").as_str()));
-        }
-        let prefill = params("prefill").with("output_length", "4");
-        assert!(Inference.footprint_bytes(&prefill).unwrap_err().cure.contains("decode"));
-    }
-
-    #[test]
-    fn a_grouped_gated_block_says_what_it_is_and_odd_groups_are_refused() {
-        let device = ScriptedDevice::new(Script::default());
-        let of =
-            |kv_heads: &str| params("decode").with("heads", "4x8").with("kv_heads", kv_heads).with("mlp", "swiglu");
-        let fields = Inference.prepare(&of("2"), &device).unwrap().fields(1e6).unwrap();
-        // Queries and output, keys and values of half the width, three matrices of 3.5 widths, four rows.
-        assert_eq!(fields.number("parameter_count"), Some(13.5 * 1024.0 + 128.0));
-        assert_eq!((fields.number("num_kv_heads"), fields.text("output_shape")), (Some(2.0), Some("3x1x32")));
-        let read = 4.0 * (13.5 * 1024.0 + 128.0 + 2.0 * 3.0 * 10.0 * 16.0);
-        assert!((fields.number("bandwidth_gb_s").unwrap() - read / 1e6).abs() < 1e-9);
-        assert!(Inference.footprint_bytes(&of("3")).is_err());
-    }
-
-    #[test]
-    fn blocks_of_llama_say_so_and_pairs_are_turned_alone() {
-        let device = ScriptedDevice::new(Script::default());
-        let of = |heads: &str| params("decode").with("heads", heads).with("norm", "rms").with("positions", "rotary");
-        let fields = Inference.prepare(&of("2x8"), &device).unwrap().fields(1e6).unwrap();
-        // As with layer norm, but for what that adds: two rows.
-        assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 32.0));
-        assert!(Inference.footprint_bytes(&of("2x7")).unwrap_err().cure.contains("even"));
-        assert_eq!(model_name(&LLAMA_3_8B), Some("blocks of Llama 3 8B"));
-        let whole = Shape { layers: 32, vocabulary: 128_256, queries: 9, positions: 9, ..LLAMA_3_8B };
-        // As its authors count them.
-        assert_eq!((model_name(&whole), whole.weights()), (Some("Llama 3 8B, its weights at random"), 8_030_261_248));
-        assert_eq!(whole.weights() - whole.weights_read(), (128_256 - 9) * 4096);
-    }
-
-    #[test]
-    fn with_a_vocabulary_words_come_in_and_logits_go_out() {
-        let device = ScriptedDevice::new(Script::default());
-        for (phase, first, later) in [("prefill", Some(1.0), None), ("decode", None, Some(1.0))] {
-            let params = params(phase).with("vocabulary", "50");
-            let fields = Inference.prepare(&params, &device).unwrap().fields(1e6).unwrap();
-            assert_eq!((fields.number("ttft_ms"), fields.number("tpot_ms")), (first, later));
-            assert_eq!((fields.text("output_shape"), fields.number("vocabulary_size")), (Some("3x1x50"), Some(50.0)));
-            // Blocks, the table and the head, and the last norm.
-            assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 64.0 + 1600.0 + 32.0));
-            let bytes = Inference.footprint_bytes(&params).unwrap() as f64;
-            assert!((fields.number("memory_used_mb").unwrap() - bytes / 1e6).abs() < 1e-9);
-        }
-    }
-
-    #[test]
-    fn weights_of_the_standard_decode_lie_in_memory() {
-        let mut info = ScriptedDevice::new(Script::default()).info().clone();
-        for megabytes in [8, 105, 512] {
-            info.caches =
-                vec![rsb_model::environment::Cache { level: 3, size_bytes: megabytes << 20, shared_by: None }];
-            let layers: u64 = from_memory(&info, "f32")[7].1[0].parse().unwrap();
-            let shape = Shape { layers, ..LLAMA_3_8B };
-            assert!(shape.dtype.bytes(shape.weights()) >= (4 * megabytes) << 20, "{megabytes}");
-        }
-    }
-
-    #[test]
-    fn absurd_sizes_are_refused_for_want_of_memory_and_do_not_overflow() {
-        let huge = params("prefill").with("heads", "4294967295x4294967295").with("sequence_length", "4000000000");
-        assert!(Inference.footprint_bytes(&huge).unwrap() > 1 << 50);
-    }
-}
+mod tests;

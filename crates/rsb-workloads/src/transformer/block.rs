@@ -1,6 +1,8 @@
 //! How a block is wired: its buffers, its stages, and what it is filled with.
 
-use rsb_device::operation::{Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth, Rearrange};
+use rsb_device::operation::{
+    Attention, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth, Rearrange,
+};
 use rsb_device::random::{Distribution, Values};
 use rsb_device::{Buffer, Device, Operation, Options, convert};
 use rsb_model::Dtype;
@@ -53,9 +55,8 @@ struct Room {
     queries: Buffer,
     /// Of the positions of a pass, where they turn queries and keys.
     angles: Option<Buffer>,
-    scores: Buffer,
-    masked: Option<[Buffer; 2]>,
-    shares: Buffer,
+    /// Unless attention is fused.
+    staged: Option<Staged>,
     /// What attention gives, head by head and token by token.
     attended: [Buffer; 2],
     /// After attention's last product, and after the sum.
@@ -65,6 +66,14 @@ struct Room {
     /// The gate as projected, its sigmoid, and both multiplied.
     gate: Option<[Buffer; 3]>,
     narrowed: Buffer,
+}
+
+/// Every query against every position: what attention in stages hands on.
+struct Staged {
+    scores: Buffer,
+    /// What is added to them where later positions must not be seen, and the sum.
+    masked: Option<[Buffer; 2]>,
+    shares: Buffer,
 }
 
 /// A model with all its weights, filled from the seed.
@@ -250,16 +259,12 @@ impl<'d> Builder<'_, 'd> {
         let rows = shape.tokens() * shape.width();
         let (kv_rows, hidden) = (shape.tokens() * shape.kv_width(), shape.tokens() * shape.hidden());
         let gated = shape.mlp == Mlp::SwiGlu;
-        let scores = shape.batch * shape.heads * shape.queries * shape.capacity();
-        let masked = if shape.is_masked() { Some([self.mask(scores)?, self.empty(scores)?]) } else { None };
         Ok(Room {
             normed: self.empty(rows)?,
             projected: [self.empty(rows)?, self.empty(kv_rows)?, self.empty(kv_rows)?],
             queries: self.empty(rows)?,
             angles: None,
-            scores: self.empty(scores)?,
-            masked,
-            shares: self.empty(scores)?,
+            staged: if shape.fused { None } else { Some(self.staged()?) },
             attended: [self.empty(rows)?, self.empty(rows)?],
             between: [self.empty(rows)?, self.empty(rows)?],
             normed_again: self.empty(rows)?,
@@ -267,6 +272,12 @@ impl<'d> Builder<'_, 'd> {
             gate: if gated { Some([self.empty(hidden)?, self.empty(hidden)?, self.empty(hidden)?]) } else { None },
             narrowed: self.empty(rows)?,
         })
+    }
+
+    fn staged(&mut self) -> Result<Staged, Failure> {
+        let scores = self.shape.batch * self.shape.heads * self.shape.queries * self.shape.capacity();
+        let masked = if self.shape.is_masked() { Some([self.mask(scores)?, self.empty(scores)?]) } else { None };
+        Ok(Staged { masked, scores: self.empty(scores)?, shares: self.empty(scores)? })
     }
 
     /// A row for each position of this pass: cosine and sine for each pair of a head.
@@ -381,6 +392,27 @@ impl<'d> Builder<'_, 'd> {
 
     fn attend(&mut self, block: &Block, room: &Room) -> Result<(), Failure> {
         let Shape { dtype, heads, kv_heads, head_dim, batch, queries, positions, .. } = self.shape;
+        let [by_head, by_token] = &room.attended;
+        if let Some(staged) = &room.staged {
+            self.attend_in_stages(block, (&room.queries, staged, by_head))?;
+        } else {
+            let (capacity, causal) = (self.shape.capacity(), self.shape.is_masked());
+            let fused = Attention { dtype, batch, heads, kv_heads, head_dim, queries, positions, capacity, causal };
+            self.stage(Operation::Attention(fused), &[&room.queries, &block.keys, &block.values, by_head])?;
+        }
+        // Back again: the two middle sizes have changed places.
+        let (rows, columns, width, capacity) = (heads, queries, head_dim, heads);
+        let order = Rearrange { dtype, batch, rows, columns, width, capacity, position: 0, rotary: false };
+        self.stage(Operation::Rearrange(order), &[by_head, by_token])
+    }
+
+    /// By operations that write every score.
+    fn attend_in_stages(
+        &mut self,
+        block: &Block,
+        (queries_by_head, staged, by_head): (&Buffer, &Staged, &Buffer),
+    ) -> Result<(), Failure> {
+        let Shape { dtype, heads, kv_heads, head_dim, batch, queries, positions, .. } = self.shape;
         // Heads that share keys and values lie one after another: their queries are rows of one product. What the cache
         // has room for lies between its heads.
         let stride_b = Some(self.shape.capacity() * head_dim).filter(|_| self.shape.steps > 1);
@@ -388,22 +420,17 @@ impl<'d> Builder<'_, 'd> {
         let rows = queries * (heads / kv_heads.max(1));
         let scores = each(self.product((rows, positions, head_dim)));
         let scores = Gemm { transpose_b: true, alpha: 1.0 / (head_dim as f64).sqrt(), ..scores };
-        self.stage(Operation::Gemm(scores), &[&room.queries, &block.keys, &room.scores])?;
-        let mut visible = &room.scores;
-        if let Some([mask, masked]) = &room.masked {
+        self.stage(Operation::Gemm(scores), &[queries_by_head, &block.keys, &staged.scores])?;
+        let mut visible = &staged.scores;
+        if let Some([mask, masked]) = &staged.masked {
             let scores = batch * heads * queries * positions;
-            self.elementwise(ElementwiseOp::Add, scores, &[&room.scores, mask, masked])?;
+            self.elementwise(ElementwiseOp::Add, scores, &[&staged.scores, mask, masked])?;
             visible = masked;
         }
         let every = batch * heads * queries;
         let softmax = Normalize { op: NormalizeOp::Softmax, dtype, rows: every, columns: positions };
-        self.stage(Operation::Normalize(softmax), &[visible, &room.shares])?;
+        self.stage(Operation::Normalize(softmax), &[visible, &staged.shares])?;
         let weighted = each(self.product((rows, head_dim, positions)));
-        let [by_head, by_token] = &room.attended;
-        self.stage(Operation::Gemm(weighted), &[&room.shares, &block.values, by_head])?;
-        // Back again: the two middle sizes have changed places.
-        let (rows, columns, width, capacity) = (heads, queries, head_dim, heads);
-        let order = Rearrange { dtype, batch, rows, columns, width, capacity, position: 0, rotary: false };
-        self.stage(Operation::Rearrange(order), &[by_head, by_token])
+        self.stage(Operation::Gemm(weighted), &[&staged.shares, &block.values, by_head])
     }
 }

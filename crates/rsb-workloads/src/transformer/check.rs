@@ -1,8 +1,8 @@
 //! Whether a pass was right: a small one from end to end against the reference, a large one stage by stage at samples,
 //! each computed again in f64 from what the device holds.
 
-use rsb_device::operation::{Elementwise, Gather, Gemm, Normalize, Rearrange};
-use rsb_device::reference::{elementwise, normalized_row, rearranged_element, tolerance};
+use rsb_device::operation::{Attention, Elementwise, Gather, Gemm, Normalize, Rearrange};
+use rsb_device::reference::{attended_row, elementwise, normalized_row, rearranged_element, tolerance};
 use rsb_device::{Buffer, Operation, convert};
 use rsb_model::Reason;
 use rsb_model::random::Generator;
@@ -94,6 +94,7 @@ fn kept(model: &Model<'_>, pass: &Pass<'_>) -> Result<f64, Failure> {
             Operation::Gemm(op) => check.product(op)?,
             Operation::Normalize(op) => check.rows(op)?,
             Operation::Elementwise(op) => check.windows(op)?,
+            Operation::Attention(op) => check.attended(op)?,
             Operation::Rearrange(op) => check.order(op)?,
             Operation::Gather(op) => check.gathered(op)?,
             other => return Err(unexpected(other)),
@@ -190,6 +191,19 @@ impl Check<'_, '_> {
             let x = self.read(0, row * op.columns, op.columns)?;
             let found = self.read(inputs, row * op.columns, op.columns)?;
             self.error.all(&found, &normalized_row(op.op, &x, &gain, &bias));
+        }
+        Ok(self.error)
+    }
+
+    fn attended(mut self, op: &Attention) -> Result<Meter, Failure> {
+        let mut random = Generator::new(op.rows());
+        let rows = (0..SAMPLES).map(|_| random.below(op.rows())).chain([0, op.queries - 1, op.rows() - 1]);
+        for row in rows {
+            let query = self.read(0, row * op.head_dim, op.head_dim)?;
+            let seen = op.seen(row);
+            let cached = |buffer| self.read(buffer, seen.start, seen.end - seen.start);
+            let expected = attended_row(&query, &cached(1)?, &cached(2)?);
+            self.error.all(&self.read(3, row * op.head_dim, op.head_dim)?, &expected);
         }
         Ok(self.error)
     }

@@ -2,7 +2,7 @@
 //! holds.
 
 use rsb_device::operation::ElementwiseOp;
-use rsb_device::reference::{elementwise, normalized_row, softmax_row};
+use rsb_device::reference::{attended_row, elementwise, normalized_row};
 
 use super::Shape;
 
@@ -77,17 +77,10 @@ fn attention(shape: Shape, weights: &mut Weights, x: &[f64]) -> Vec<f64> {
         for head in 0..shape.heads {
             // The head of keys and values that it shares with its neighbors.
             let shared = head / (shape.heads / shape.kv_heads);
-            let at = |cache, position| part(cache, first_of(shape, sequence, shared, position), shape.head_dim);
+            let first = first_of(shape, sequence, shared, 0);
+            let seen = |cache| part(cache, first, (place + 1) * shape.head_dim);
             let query = part(query, head * shape.head_dim, shape.head_dim);
-            let score = |position| dot(query, at(&weights.keys, position)) / (shape.head_dim as f64).sqrt();
-            let scores: Vec<f64> = (0..=place).map(score).collect();
-            let shares = softmax_row(&scores);
-            for number in 0..shape.head_dim as usize {
-                let of = |position: u64| at(&weights.values, position).get(number).copied();
-                let weighted =
-                    (0..=place).zip(&shares).map(|(position, share)| share * of(position).unwrap_or(f64::NAN));
-                row.push(weighted.sum::<f64>());
-            }
+            row.extend(attended_row(query, seen(&weights.keys), seen(&weights.values)));
         }
         attended.extend(times(&row, &weights.attention[3]));
     }

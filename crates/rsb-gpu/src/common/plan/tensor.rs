@@ -3,14 +3,18 @@
 use super::{Argument, DeviceError, LaunchPlan, Planner, SHARING_BLOCKS_PER_UNIT, provider, unsupported};
 use rsb_device::held::convolution_sizes;
 use rsb_device::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp, Rearrange, Reduce,
-    ReduceOp,
+    Attention, Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp, Rearrange,
+    Reduce, ReduceOp,
 };
+use rsb_model::Dtype;
 
 use Argument::{Buffer, Count, Counter, Number, Scratch};
 
 /// Rows and columns of C that a block of the tiled kernel makes.
 const TILE: u64 = 64;
+
+/// Most elements of a head: two tiles of them lie in shared memory.
+const WIDEST_HEAD: u64 = 128;
 
 impl Planner<'_> {
     pub(super) fn elementwise(&self, op: &Elementwise) -> Result<LaunchPlan, DeviceError> {
@@ -53,6 +57,27 @@ impl Planner<'_> {
         // A block for each row, as far as the GPU can hold them; beyond that they stride.
         let most = u64::from(self.gpu.units.max(1) * 4 * SHARING_BLOCKS_PER_UNIT);
         self.exactly(stem, Some(op.dtype), arguments, op.rows.clamp(1, most) as u32)
+    }
+
+    pub(super) fn attention(&self, op: &Attention) -> Result<LaunchPlan, DeviceError> {
+        op.check()?;
+        if op.head_dim > WIDEST_HEAD {
+            return Err(unsupported(
+                &format!("attention in one kernel of heads of {}", op.head_dim),
+                format!("shared memory has room for queries and keys of {WIDEST_HEAD}"),
+                "choose attention=staged, or shorter heads",
+            ));
+        }
+        let heads = op.batch * op.kv_heads;
+        let group = op.heads / op.kv_heads;
+        let sizes = [heads, group, op.queries, op.positions, op.capacity, op.head_dim, u64::from(op.causal)];
+        let mut arguments: Vec<Argument> = (0..4).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
+        arguments.push(Number(1.0 / (op.head_dim as f64).sqrt()));
+        // A tile has 128 bytes of scores in a row; of a single query most of it would be empty.
+        let side = if op.dtype == Dtype::F64 { 16 } else { 32 };
+        let tiles = heads.saturating_mul(op.rows_of_keys().div_ceil(side));
+        let (stem, blocks) = if op.queries == 1 { ("rsb_attention_row", op.rows()) } else { ("rsb_attention", tiles) };
+        self.exactly(stem, Some(op.dtype), arguments, blocks.min(1 << 30) as u32)
     }
 
     pub(super) fn rearrange(&self, op: &Rearrange) -> Result<LaunchPlan, DeviceError> {

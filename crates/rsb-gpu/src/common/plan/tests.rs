@@ -3,8 +3,8 @@
 use super::*;
 use crate::common::catalog::Parameter;
 use rsb_device::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth, PointerChase,
-    Rearrange, Reduce, ReduceOp,
+    Attention, Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth,
+    PointerChase, Rearrange, Reduce, ReduceOp,
 };
 
 const MI300X: Gpu<'static> = Gpu { arch: "gfx942", units: 304 };
@@ -24,6 +24,7 @@ fn every_operation(dtype: Dtype) -> Vec<Operation> {
         let cache = Rearrange { dtype, batch: 2, rows: 3, columns: 4, width: 8, capacity: 9, position: 5, rotary };
         all.push(Operation::Rearrange(cache));
     }
+    all.extend([attention(dtype, 40), attention(dtype, 1)].map(Operation::Attention));
     all.push(Operation::Convolution(Convolution {
         dtype,
         batch: 2,
@@ -43,6 +44,12 @@ fn every_operation(dtype: Dtype) -> Vec<Operation> {
     all.push(Operation::Gemm(Gemm { stored: OutputWidth::AsInputs, ..Gemm::new(dtype, 100, 200, 300) }));
     all.push(Operation::PointerChase(PointerChase { nodes: 10, line_bytes: 128, accesses: 100, seed: 1 }));
     all
+}
+
+fn attention(dtype: Dtype, queries: u64) -> Attention {
+    let (batch, heads, kv_heads, head_dim) = (2, 6, 3, 64);
+    let (positions, capacity, causal) = (50, 60, queries > 1);
+    Attention { dtype, batch, heads, kv_heads, head_dim, queries, positions, capacity, causal }
 }
 
 /// Whether `argument` may stand for `parameter`.
@@ -110,7 +117,21 @@ fn block_sizes_are_kept_where_the_kernel_leaves_them_open() {
 }
 
 #[test]
+fn attention_has_a_block_for_each_tile_of_rows_or_for_each_row() {
+    let blocks = |op| {
+        let plan = plan(&Operation::Attention(op), &Options::default(), MI300X).unwrap();
+        (plan.kernel.stem, plan.grid)
+    };
+    // 6 heads of keys of both sequences, each with the queries of two heads.
+    assert_eq!(blocks(attention(Dtype::F16, 40)), ("rsb_attention", 6 * 3));
+    assert_eq!(blocks(attention(Dtype::F64, 40)), ("rsb_attention", 6 * 5));
+    assert_eq!(blocks(attention(Dtype::F16, 1)), ("rsb_attention_row", 12));
+}
+
+#[test]
 fn what_a_gpu_cannot_do_is_a_reason() {
+    let wide = Operation::Attention(Attention { head_dim: 256, ..attention(Dtype::F16, 40) });
+    assert!(plan(&wide, &Options::default(), MI300X).unwrap_err().to_string().contains("attention=staged"));
     let gemm = Operation::Gemm(Gemm::new(Dtype::F32, 64, 64, 64));
     let elsewhere = Options { provider: Some("openblas".into()), ..Options::default() };
     assert!(plan(&gemm, &elsewhere, MI300X).unwrap_err().to_string().contains("native"));

@@ -1,0 +1,170 @@
+//! Attention in one kernel: a block of scores stays in a cache and is gone when the next is made. Each row keeps the largest
+//! score so far and the sum of powers below it; a larger score later scales down what is there (online softmax).
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use multiversion::target::target_cfg_f;
+use rsb_model::Dtype;
+
+use super::maths::exp;
+use super::normalize::{lanes, larger};
+use super::{Bound, CpuKernel, Span, ThreadPool, format_of, sixteen};
+use crate::gemm::{Product, plain_product};
+use rsb_device::convert::Sixteen;
+use rsb_device::device::DeviceError;
+use rsb_device::operation::{Attention, Gemm};
+
+/// Queries that a thread takes at once, of heads that share keys.
+const QUERIES: usize = 64;
+
+/// Positions whose scores are held at once.
+const POSITIONS: usize = 128;
+
+/// Where one thread works. What is widened is not used for f32.
+#[derive(Default)]
+struct Scratch {
+    wide: [Vec<f32>; 3],
+    scores: Vec<f32>,
+    sums: Vec<f32>,
+}
+
+/// A row under way.
+#[derive(Clone, Copy)]
+struct Row {
+    largest: f32,
+    total: f32,
+}
+
+/// Everything a block of queries needs.
+struct Work {
+    op: Attention,
+    format: Option<Sixteen>,
+    inputs: [Span; 3],
+    y: Span,
+    /// Of which each block of products is the work of one thread.
+    alone: ThreadPool,
+}
+
+pub(super) fn kernel(op: Attention, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    op.check()?;
+    let format = format_of("attention", op.dtype)?;
+    let inputs = [0, 1, 2].map(|index| bound.span(index));
+    let work = Work { op, format, inputs, y: bound.span(3), alone: ThreadPool::new(1)? };
+    let blocks = (op.rows_of_keys() as usize).div_ceil(QUERIES);
+    let items = (op.batch * op.kv_heads) as usize * blocks;
+    let scratch: Vec<Mutex<Scratch>> = (0..bound.pool.threads()).map(|_| Mutex::default()).collect();
+    Ok(CpuKernel::native(move || {
+        // Under a mask blocks are unlike in size, so that shares made beforehand would end one after another.
+        let next = AtomicUsize::new(0);
+        let (pool, work): (&ThreadPool, &Work) = (&bound.pool, &work);
+        pool.each(|index| {
+            let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else { return };
+            loop {
+                let item = next.fetch_add(1, Ordering::Relaxed);
+                if item >= items {
+                    return;
+                }
+                // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and each item is one thread's.
+                unsafe { work.block(item / blocks, item % blocks * QUERIES, &mut scratch) };
+            }
+        });
+    }))
+}
+
+impl Work {
+    /// Rows of `y` of head `head` of keys, from its row `first` on.
+    ///
+    /// # Safety
+    /// The spans must outlive the call, the output overlap no input, and nobody else touch these rows of it.
+    unsafe fn block(&self, head: usize, first: usize, scratch: &mut Scratch) {
+        let (op, width) = (&self.op, self.op.head_dim as usize);
+        let of_head = op.rows_of_keys() as usize;
+        let rows = head * of_head + first..head * of_head + of_head.min(first + QUERIES);
+        let reach = |row: usize| op.reach(row as u64) as usize;
+        let Scratch { wide: [wide_queries, wide_keys, wide_values], scores, sums } = scratch;
+        let most = rows.clone().map(reach).max().unwrap_or(0);
+        let mut states = [Row { largest: f32::MIN, total: 0.0 }; QUERIES];
+        sums.clear();
+        sums.resize(rows.len() * width, 0.0);
+        // SAFETY: by the promise of the caller.
+        let queries = unsafe { self.numbers(0, rows.start * width..rows.end * width, wide_queries) };
+        for start in (0..most).step_by(POSITIONS) {
+            let count = POSITIONS.min(most - start);
+            let first = head * op.capacity as usize + start;
+            let cached = first * width..(first + count) * width;
+            scores.resize(rows.len() * count, 0.0);
+            let alpha = 1.0 / (width as f64).sqrt();
+            let of_scores = Gemm { transpose_b: true, alpha, ..product(rows.len(), count, width) };
+            let of_values = Gemm { beta: 1.0, ..product(rows.len(), width, count) };
+            // SAFETY: by the promise of the caller; the scratch is this thread's, and as large as the products.
+            unsafe {
+                let keys = self.numbers(1, cached.clone(), wide_keys);
+                self.multiply(of_scores, [queries, keys, Span::of_slice(scores)]);
+                let each = rows.clone().zip(&mut states);
+                for ((row, state), (scores, sums)) in
+                    each.zip(scores.chunks_exact_mut(count).zip(sums.chunks_exact_mut(width)))
+                {
+                    let seen = reach(row).saturating_sub(start).min(count);
+                    fold(scores, seen, state, sums);
+                }
+                let values = self.numbers(2, cached, wide_values);
+                self.multiply(of_values, [Span::of_slice(scores), values, Span::of_slice(sums)]);
+            }
+        }
+        for (sums, state) in sums.chunks_exact_mut(width).zip(&states) {
+            sums.iter_mut().for_each(|sum| *sum /= state.total);
+        }
+        let elements = rows.start * width..rows.end * width;
+        // SAFETY: by the promise of the caller.
+        unsafe {
+            match self.format {
+                None => self.y.slice_mut(&elements).copy_from_slice(sums),
+                Some(format) => sixteen::narrow(format, sums, self.y.slice_mut(&elements)),
+            }
+        }
+    }
+
+    /// Elements of an input as f32: where they lie, or widened.
+    ///
+    /// # Safety
+    /// As [`Work::block`].
+    unsafe fn numbers(&self, input: usize, elements: Range<usize>, wide: &mut Vec<f32>) -> Span {
+        let input = self.inputs.get(input).copied().unwrap_or(Span::EMPTY);
+        let Some(format) = self.format else { return input.from::<f32>(elements.start) };
+        wide.resize(elements.len(), 0.0);
+        // SAFETY: by the promise of the caller.
+        sixteen::widen(format, unsafe { input.slice(&elements) }, wide);
+        Span::of_slice(wide)
+    }
+
+    /// # Safety
+    /// The spans must be as large as the product says, and C be nobody else's.
+    unsafe fn multiply(&self, op: Gemm, [a, b, c]: [Span; 3]) {
+        // SAFETY: by the promise of the caller.
+        unsafe { plain_product(&Product { op, a, b, c }, &self.alone) };
+    }
+}
+
+fn product(m: usize, n: usize, k: usize) -> Gemm {
+    Gemm::new(Dtype::F32, m as u64, n as u64, k as u64)
+}
+
+/// Makes powers of the first `seen` scores and zeros of the others, and brings `sums` to the same scale.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn fold(scores: &mut [f32], seen: usize, state: &mut Row, sums: &mut [f32]) {
+    const FUSED: bool = target_cfg_f!(target_feature = "fma");
+    let (scores, hidden) = scores.split_at_mut(seen);
+    hidden.fill(0.0);
+    let largest = lanes(scores, larger, state.largest).into_iter().fold(state.largest, larger);
+    for score in &mut *scores {
+        *score = exp::<FUSED>(*score - largest);
+    }
+    let factor = exp::<FUSED>(state.largest - largest);
+    let total: f32 = lanes(scores, |sum, power| sum + power, 0.0).iter().sum();
+    *state = Row { largest, total: state.total * factor + total };
+    for sum in sums {
+        *sum *= factor;
+    }
+}

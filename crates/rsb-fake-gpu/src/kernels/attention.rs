@@ -1,0 +1,37 @@
+//! Queries against keys and values.
+
+use super::{Twin, twin};
+use crate::element::{Element, by_float};
+use crate::launch::{Broken, Launch, Work};
+
+pub(super) const TWINS: &[Twin] = &[
+    twin("rsb_attention", 12, |launch| by_float!(launch, attention)),
+    twin("rsb_attention_row", 12, |launch| by_float!(launch, attention)),
+];
+
+fn attention<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    let [heads, group, queries, positions, capacity, width] = [4, 5, 6, 7, 8, 9].map(|index| launch.size(index).max(1));
+    let (causal, scale) = (launch.count(10) != 0, launch.number(11));
+    let of = |sizes: [usize; 3]| sizes.into_iter().fold(width, usize::saturating_mul);
+    let (all, cache) = (of([heads, group, queries]), of([heads, capacity, 1]));
+    let q: &[T] = launch.input(0, all)?;
+    let (k, v): (&[T], &[T]) = (launch.input(1, cache)?, launch.input(2, cache)?);
+    let y: &mut [T] = launch.output(3, all)?;
+    let mut pairs = 0.0;
+    for (row, (query, y)) in q.chunks(width).zip(y.chunks_mut(width)).enumerate() {
+        let reach = if causal { (positions + row % queries + 1).saturating_sub(queries) } else { positions };
+        let first = row / (group * queries) * capacity;
+        let dot = |key: &[T]| query.iter().zip(key).map(|(q, k)| q.get() * k.get()).sum::<f64>();
+        let scores: Vec<f64> = k.chunks(width).skip(first).take(reach).map(|key| scale * dot(key)).collect();
+        let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let powers: Vec<f64> = scores.iter().map(|score| (score - most).exp()).collect();
+        let total: f64 = powers.iter().sum();
+        for (at, y) in y.iter_mut().enumerate() {
+            let values = v.chunks(width).skip(first).take(reach).filter_map(|value| value.get(at));
+            let sum: f64 = values.zip(&powers).map(|(value, power)| value.get() * power).sum();
+            *y = T::put(sum / total);
+        }
+        pairs += reach as f64;
+    }
+    Ok(Work::vector(launch.dtype(), 4.0 * pairs * width as f64))
+}

@@ -1,0 +1,136 @@
+//! What cases say of themselves, on a scripted device.
+
+use super::*;
+use rsb_device::scripted::{Script, ScriptedDevice};
+
+fn params(phase: &str) -> Params {
+    let params = Params::new().with("phase", phase).with("dtype", "f32").with("heads", "2x8").with("kv_heads", "0");
+    params
+        .with("batch_size", "3")
+        .with("sequence_length", "10")
+        .with("layers", "1")
+        .with("threads", "1")
+        .with("vocabulary", "0")
+        .with("output_length", "1")
+}
+
+#[test]
+fn prefill_handles_the_whole_prompt_and_decode_one_token_of_each_sequence() {
+    let device = ScriptedDevice::new(Script::default());
+    for (phase, tokens) in [("prefill", 30.0), ("decode", 3.0)] {
+        let mut prepared = Inference.prepare(&params(phase), &device).unwrap();
+        let fields = prepared.fields(1e6).unwrap();
+        assert!((fields.number("tokens_per_second").unwrap() - tokens * 1e3).abs() < 1e-6);
+        assert_eq!((fields.text("operation"), fields.number("sequence_length")), (Some(phase), Some(10.0)));
+        // 12 squares of the width, and four rows of it.
+        assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 64.0));
+        let bytes = Inference.footprint_bytes(&params(phase)).unwrap() as f64;
+        assert!((fields.number("memory_used_mb").unwrap() - bytes / 1e6).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn fused_attention_takes_the_memory_of_its_scores_less() {
+    let device = ScriptedDevice::new(Script::default());
+    let memory = |phase, attention| {
+        let params = params(phase).with("attention", attention);
+        let fields = Inference.prepare(&params, &device).unwrap().fields(1e6).unwrap();
+        let bytes = Inference.footprint_bytes(&params).unwrap() as f64;
+        let found = fields.number("memory_used_mb").unwrap();
+        assert!((found - bytes / 1e6).abs() < 1e-9, "{phase} {attention}");
+        bytes
+    };
+    // Of three sequences and two heads: scores, mask, their sum, shares; a token needs no mask.
+    for (phase, tables) in [("prefill", 4.0 * 100.0), ("decode", 2.0 * 10.0)] {
+        let less = memory(phase, "staged") - memory(phase, "fused");
+        assert!((less - 4.0 * 6.0 * tables).abs() < 1e-9, "{phase}: {less}");
+    }
+}
+
+#[test]
+fn tokens_one_after_another_count_each_with_the_positions_that_it_looks_at() {
+    let device = ScriptedDevice::new(Script::default());
+    for vocabulary in ["0", "50"] {
+        let of = |steps: &str| params("decode").with("output_length", steps).with("vocabulary", vocabulary);
+        let bytes = Inference.footprint_bytes(&of("4")).unwrap() as f64;
+        let all = Inference.prepare(&of("4"), &device).unwrap().fields(4e6).unwrap();
+        let each = |name: &str| {
+            let alone = |positions: u64| {
+                let params = of("1").with("sequence_length", positions.to_string());
+                Inference.prepare(&params, &device).unwrap().fields(1e6).unwrap().number(name).unwrap()
+            };
+            (10..14).map(alone).sum::<f64>() / 4.0
+        };
+        for name in ["gflops", "bandwidth_gb_s", "tokens_per_second", "forward_time_ms"] {
+            let found = all.number(name).unwrap();
+            assert!((found / each(name) - 1.0).abs() < 1e-12, "{name}: {found}, not {}", each(name));
+        }
+        assert!((all.number("memory_used_mb").unwrap() - bytes / 1e6).abs() < 1e-9);
+        assert_eq!((all.number("time_ms"), all.number("output_length")), (Some(4.0), Some(4.0)));
+        assert_eq!(all.number("tpot_ms"), (vocabulary == "50").then_some(1.0));
+        let columns = if vocabulary == "50" { 50 } else { 16 };
+        assert_eq!(all.text("output_shape"), Some(format!("3x4x{columns}").as_str()));
+    }
+    let prefill = params("prefill").with("output_length", "4");
+    assert!(Inference.footprint_bytes(&prefill).unwrap_err().cure.contains("decode"));
+}
+
+#[test]
+fn a_grouped_gated_block_says_what_it_is_and_odd_groups_are_refused() {
+    let device = ScriptedDevice::new(Script::default());
+    let of = |kv_heads: &str| params("decode").with("heads", "4x8").with("kv_heads", kv_heads).with("mlp", "swiglu");
+    let fields = Inference.prepare(&of("2"), &device).unwrap().fields(1e6).unwrap();
+    // Queries and output, keys and values of half the width, three matrices of 3.5 widths, four rows.
+    assert_eq!(fields.number("parameter_count"), Some(13.5 * 1024.0 + 128.0));
+    assert_eq!((fields.number("num_kv_heads"), fields.text("output_shape")), (Some(2.0), Some("3x1x32")));
+    let read = 4.0 * (13.5 * 1024.0 + 128.0 + 2.0 * 3.0 * 10.0 * 16.0);
+    assert!((fields.number("bandwidth_gb_s").unwrap() - read / 1e6).abs() < 1e-9);
+    assert!(Inference.footprint_bytes(&of("3")).is_err());
+}
+
+#[test]
+fn blocks_of_llama_say_so_and_pairs_are_turned_alone() {
+    let device = ScriptedDevice::new(Script::default());
+    let of = |heads: &str| params("decode").with("heads", heads).with("norm", "rms").with("positions", "rotary");
+    let fields = Inference.prepare(&of("2x8"), &device).unwrap().fields(1e6).unwrap();
+    // As with layer norm, but for what that adds: two rows.
+    assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 32.0));
+    assert!(Inference.footprint_bytes(&of("2x7")).unwrap_err().cure.contains("even"));
+    assert_eq!(model_name(&LLAMA_3_8B), Some("blocks of Llama 3 8B"));
+    let whole = Shape { layers: 32, vocabulary: 128_256, queries: 9, positions: 9, ..LLAMA_3_8B };
+    // As its authors count them.
+    assert_eq!((model_name(&whole), whole.weights()), (Some("Llama 3 8B, its weights at random"), 8_030_261_248));
+    assert_eq!(whole.weights() - whole.weights_read(), (128_256 - 9) * 4096);
+}
+
+#[test]
+fn with_a_vocabulary_words_come_in_and_logits_go_out() {
+    let device = ScriptedDevice::new(Script::default());
+    for (phase, first, later) in [("prefill", Some(1.0), None), ("decode", None, Some(1.0))] {
+        let params = params(phase).with("vocabulary", "50");
+        let fields = Inference.prepare(&params, &device).unwrap().fields(1e6).unwrap();
+        assert_eq!((fields.number("ttft_ms"), fields.number("tpot_ms")), (first, later));
+        assert_eq!((fields.text("output_shape"), fields.number("vocabulary_size")), (Some("3x1x50"), Some(50.0)));
+        // Blocks, the table and the head, and the last norm.
+        assert_eq!(fields.number("parameter_count"), Some(12.0 * 256.0 + 64.0 + 1600.0 + 32.0));
+        let bytes = Inference.footprint_bytes(&params).unwrap() as f64;
+        assert!((fields.number("memory_used_mb").unwrap() - bytes / 1e6).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn weights_of_the_standard_decode_lie_in_memory() {
+    let mut info = ScriptedDevice::new(Script::default()).info().clone();
+    for megabytes in [8, 105, 512] {
+        info.caches = vec![rsb_model::environment::Cache { level: 3, size_bytes: megabytes << 20, shared_by: None }];
+        let layers: u64 = from_memory(&info, "f32")[7].1[0].parse().unwrap();
+        let shape = Shape { layers, ..LLAMA_3_8B };
+        assert!(shape.dtype.bytes(shape.weights()) >= (4 * megabytes) << 20, "{megabytes}");
+    }
+}
+
+#[test]
+fn absurd_sizes_are_refused_for_want_of_memory_and_do_not_overflow() {
+    let huge = params("prefill").with("heads", "4294967295x4294967295").with("sequence_length", "4000000000");
+    assert!(Inference.footprint_bytes(&huge).unwrap() > 1 << 50);
+}
