@@ -63,16 +63,17 @@ impl GpuDevice {
     }
 
     fn function(&self, plan: &LaunchPlan) -> Result<Function, DeviceError> {
-        let known = self.modules.borrow().get(&plan.kernel.module).cloned();
-        let module = match known {
-            Some(module) => module,
-            None => {
-                let module = LoadedModule::load(&self.core, plan.kernel.module)?;
-                self.modules.borrow_mut().insert(plan.kernel.module, Rc::clone(&module));
-                module
-            }
-        };
-        module.function(&plan.symbol).map_err(|error| absent(plan, error))
+        self.module(plan.kernel.module)?.function(&plan.symbol).map_err(|error| absent(plan, error))
+    }
+
+    /// The module, compiled and loaded where it is not yet.
+    fn module(&self, module: Module) -> Result<Rc<LoadedModule>, DeviceError> {
+        if let Some(known) = self.modules.borrow().get(&module) {
+            return Ok(Rc::clone(known));
+        }
+        let loaded = LoadedModule::load(&self.core, module)?;
+        self.modules.borrow_mut().insert(module, Rc::clone(&loaded));
+        Ok(loaded)
     }
 
     fn bind(&self, plan: &LaunchPlan, buffers: &[Buffer]) -> Result<Bound, DeviceError> {

@@ -248,7 +248,8 @@ const BLACKWELL_GRAPHICS: &[Rate] = &[
 const SOURCE_VEGA: &str = "AMD Radeon Instinct MI60 data sheet; Vega 7nm instruction set reference";
 const SOURCE_CDNA_1: &str = "ROCm documentation, GPU architecture MI100; MI100 instruction set reference";
 const SOURCE_CDNA_2: &str = "ROCm documentation, GPU architecture MI250; MI200 instruction set reference";
-const SOURCE_CDNA_3: &str = "ROCm documentation, GPU architecture MI300; CDNA 3 instruction set reference";
+const SOURCE_CDNA_3: &str =
+    "ROCm documentation, GPU architecture MI300; AMD Instinct MI300X data sheet; CDNA 3 instruction set reference";
 const SOURCE_CDNA_4: &str = "AMD Instinct MI355X data sheet; CDNA 4 instruction set reference";
 const SOURCE_RDNA_2: &str = "AMD Radeon RX 6900 XT specifications; RDNA 2 instruction set reference";
 const SOURCE_RDNA_3: &str = "GPUOpen, WMMA on RDNA 3; AMD Radeon RX 7900 XTX specifications";
