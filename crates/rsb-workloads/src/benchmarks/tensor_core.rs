@@ -211,12 +211,12 @@ mod tests {
     }
 
     fn found(script: Script, engine: &str) -> Fields {
-        measured(script, Params::new().with("dtype", "f16").with("engine", engine))
+        measured(script, &Params::new().with("dtype", "f16").with("engine", engine))
     }
 
-    fn measured(script: Script, params: Params) -> Fields {
+    fn measured(script: Script, params: &Params) -> Fields {
         let device = ScriptedDevice::new(script);
-        let mut prepared = TensorCore.prepare(&params, &device).unwrap();
+        let mut prepared = TensorCore.prepare(params, &device).unwrap();
         let time = prepared.sample(1).unwrap();
         prepared.fields(time).unwrap()
     }
@@ -248,7 +248,7 @@ mod tests {
         let params = |engine| Params::new().with("dtype", "f16").with("engine", engine).with("sparsity", "2:4");
         let mut script = gpu("gfx942");
         (script.info.units, script.info.max_clock_mhz) = (304, Some(2100.0));
-        let fields = measured(script, params("matrix"));
+        let fields = measured(script, &params("matrix"));
         assert!((fields.number("peak_tflops").unwrap() - 2614.9).abs() < 0.1);
         assert_eq!(fields.text("supported_dtypes"), Some("f16, bf16, fp8, bf8, i8"));
         assert_eq!((fields.text("engine"), fields.text("sparsity")), (Some("matrix"), Some("2:4")));
