@@ -173,6 +173,9 @@ struct UnitF64 {
 #endif
 };
 #elif defined(RSB_MFMA)
+#define RSB_SMFMAC(NAME, OPERAND, OTHER, ELEMENT, SUM, INSTRUCTIONS, WHAT) \
+    RSB_SPARSE_UNIT(NAME, OPERAND, OTHER, ELEMENT, SUM, 4, INSTRUCTIONS, \
+                    __builtin_amdgcn_smfmac_##WHAT(a, b, c, pairs, 0, 0))
 RSB_UNIT(UnitF32, float, float, Float4, 4, 96, __builtin_amdgcn_mfma_f32_16x16x4f32(a, b, c, 0, 0, 0))
 RSB_KERNEL(RSB_THREADS) rsb_peak_matrix_f32(float *result, u64 pieces) {
     peak_matrix<UnitF32>(result, pieces, 1.0f, -1.0f);
@@ -198,9 +201,6 @@ RSB_F8F6F4(UnitFp8, Fp8, 0)
 RSB_F8F6F4(UnitBf8, Bf8, 1)
 RSB_F8F6F4(UnitFp6, Fp6Row, 2)
 RSB_F8F6F4(UnitFp4, Fp4Pair, 4)
-#define RSB_SMFMAC(NAME, OPERAND, OTHER, ELEMENT, SUM, INSTRUCTIONS, WHAT) \
-    RSB_SPARSE_UNIT(NAME, OPERAND, OTHER, ELEMENT, SUM, 4, INSTRUCTIONS, \
-                    __builtin_amdgcn_smfmac_##WHAT(a, b, c, pairs, 0, 0))
 RSB_SMFMAC(SparseF16, Half8, Half16, F16, Float4, 6, f32_16x16x64_f16)
 RSB_SMFMAC(SparseBf16, Brain8, Brain16, Bf16, Float4, 6, f32_16x16x64_bf16)
 RSB_SMFMAC(SparseFp8, Int4, Int8, Fp8, Float4, 3, f32_16x16x128_fp8_fp8)
@@ -217,9 +217,6 @@ RSB_UNIT(UnitBf16, Short4, Bf16, Float4, 4, 24, __builtin_amdgcn_mfma_f32_16x16x
 RSB_UNIT(UnitTf32, Float2, Tf32, Float4, 4, 48, __builtin_amdgcn_mfma_f32_16x16x8_xf32(a, b, c, 0, 0, 0))
 RSB_UNIT(UnitFp8, long, Fp8, Float4, 4, 12, __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(a, b, c, 0, 0, 0))
 RSB_UNIT(UnitBf8, long, Bf8, Float4, 4, 12, __builtin_amdgcn_mfma_f32_16x16x32_bf8_bf8(a, b, c, 0, 0, 0))
-#define RSB_SMFMAC(NAME, OPERAND, OTHER, ELEMENT, SUM, INSTRUCTIONS, WHAT) \
-    RSB_SPARSE_UNIT(NAME, OPERAND, OTHER, ELEMENT, SUM, 4, INSTRUCTIONS, \
-                    __builtin_amdgcn_smfmac_##WHAT(a, b, c, pairs, 0, 0))
 RSB_SMFMAC(SparseF16, Half4, Half8, F16, Float4, 12, f32_16x16x32_f16)
 RSB_SMFMAC(SparseBf16, Short4, Short8, Bf16, Float4, 12, f32_16x16x32_bf16)
 RSB_SMFMAC(SparseFp8, Int2, Int4, Fp8, Float4, 6, f32_16x16x64_fp8_fp8)
