@@ -189,7 +189,7 @@ fn cases() -> Vec<(Operation, Options)> {
         all.push(Operation::Launch(Launch { kernels: 5, mode: way }));
     }
     let plain = all.into_iter().map(|operation| (operation, Options::default()));
-    plain.chain(products()).chain(vector_peaks()).collect()
+    plain.chain(products()).chain(vector_peaks()).chain(sparse_peaks()).collect()
 }
 
 fn convolution(dtype: Dtype) -> Convolution {
@@ -213,6 +213,13 @@ fn vector_peaks() -> impl Iterator<Item = (Operation, Options)> {
     [Dtype::F64, Dtype::F32, Dtype::F16].into_iter().map(|dtype| {
         let peak = PeakArithmetic { dtype, operations: 3 * PeakArithmetic::UNIT };
         (Operation::PeakArithmetic(peak), by("vector"))
+    })
+}
+
+fn sparse_peaks() -> impl Iterator<Item = (Operation, Options)> {
+    Dtype::ALL.into_iter().map(|dtype| {
+        let peak = PeakArithmetic { dtype, operations: 64 * PeakArithmetic::UNIT };
+        (Operation::PeakArithmetic(peak), by("sparse"))
     })
 }
 

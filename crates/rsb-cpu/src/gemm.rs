@@ -129,10 +129,10 @@ fn find(name: &str, op: &Gemm) -> Result<Provider, DeviceError> {
 /// Refuses the types that no library of products has.
 fn check_type(op: &Gemm) -> Result<(), DeviceError> {
     match op.dtype {
-        Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 | Dtype::I32 => {
-            Err(no_kernel("matrix product", op.dtype, "f64, f32, f16 and, with a library that has them, bf16 and i8"))
+        Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8 => Ok(()),
+        other => {
+            Err(no_kernel("matrix product", other, "f64, f32, f16 and, with a library that has them, bf16 and i8"))
         }
-        _ => Ok(()),
     }
 }
 

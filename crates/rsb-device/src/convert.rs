@@ -17,14 +17,16 @@ pub const fn epsilon(dtype: Dtype) -> f64 {
         Dtype::F32 => f32::EPSILON as f64,
         Dtype::Tf32 | Dtype::F16 => 1.0 / 1024.0,
         Dtype::Bf16 => 1.0 / 128.0,
-        Dtype::Fp8 => 1.0 / 8.0,
+        Dtype::Fp8 | Dtype::Fp6 => 1.0 / 8.0,
+        Dtype::Bf8 => 1.0 / 4.0,
+        Dtype::Fp4 => 1.0 / 2.0,
         Dtype::I8 | Dtype::I4 | Dtype::I32 => 0.0,
     }
 }
 
-/// Whether [`encode`] and [`decode`] know the type. In memory tf32 is f32: the units that multiply it round it.
+/// Whether [`encode`] and [`decode`] know the type; the others live in registers alone. In memory tf32 is f32: the units that multiply it round it.
 pub const fn is_known(dtype: Dtype) -> bool {
-    !matches!(dtype, Dtype::I4)
+    !matches!(dtype, Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4)
 }
 
 /// The 16-bit format of `dtype`, if it is one.
@@ -45,7 +47,7 @@ pub fn round(dtype: Dtype, value: f64) -> f64 {
         Dtype::I8 => value.round().clamp(-128.0, 127.0),
         Dtype::I32 => value.round().clamp(f64::from(i32::MIN), f64::from(i32::MAX)),
         Dtype::Fp8 => from_e4m3(to_e4m3(value as f32)),
-        Dtype::F64 | Dtype::I4 => value,
+        Dtype::F64 | Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => value,
     }
 }
 
@@ -68,7 +70,7 @@ pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
         Dtype::I8 => put(values, |value| (round(dtype, value) as i8).to_le_bytes(), &mut out),
         Dtype::I32 => put(values, |value| (round(dtype, value) as i32).to_le_bytes(), &mut out),
         Dtype::Fp8 => put(values, |value| [to_e4m3(value as f32)], &mut out),
-        Dtype::I4 => {}
+        Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => {}
     }
     out
 }
@@ -98,7 +100,7 @@ pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
         Dtype::I8 => out.extend(bytes.iter().map(|&byte| f64::from(byte.cast_signed()))),
         Dtype::I32 => out.extend(words(bytes).map(|word| f64::from(i32::from_le_bytes(word)))),
         Dtype::Fp8 => out.extend(bytes.iter().map(|&byte| from_e4m3(byte))),
-        Dtype::I4 => {}
+        Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => {}
     }
 }
 

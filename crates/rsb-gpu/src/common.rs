@@ -36,7 +36,7 @@ pub(crate) use core::Core;
 pub use device::GpuDevice;
 pub(crate) use driver::{Copy, Driver, Ends, Facts, FunctionNeed, Handle};
 pub(crate) use image::Image;
-pub use matrix::matrix_dtypes;
+pub use matrix::{matrix_dtypes, sparse_dtypes};
 
 use rsb_model::{BackendId, Reason};
 use runtime_loading::{Lack, Unavailable};

@@ -79,6 +79,8 @@ pub enum Engine {
     Matrix,
     /// The vector unit, packed or dual-issued where that is possible; dot products for integers.
     Vector,
+    /// The matrix unit, where two of every four elements of A are zero and not there. Counted as if they were.
+    Sparse,
 }
 
 impl Engine {
@@ -87,6 +89,7 @@ impl Engine {
         match self {
             Self::Matrix => "matrix",
             Self::Vector => "vector",
+            Self::Sparse => "sparse",
         }
     }
 }
@@ -98,7 +101,7 @@ pub struct Rate {
     pub dtype: Dtype,
     /// The engine.
     pub engine: Engine,
-    /// Operations of one compute unit in a clock, dense; a multiply-add is two.
+    /// Operations of one compute unit in a clock; a multiply-add is two.
     pub per_clock_per_cu: u32,
     /// Tiles m × n × k of the matrix instructions, those of one block.
     pub tiles: &'static [[u32; 3]],
@@ -136,9 +139,14 @@ impl Architecture {
         self.rate(dtype, engine).map(|rate| rate.per_clock_per_cu)
     }
 
-    /// Tiles of the matrix instructions for `dtype`; empty where there are none.
+    /// Tiles of the dense matrix instructions for `dtype`; empty where there are none.
     pub fn tiles(&self, dtype: Dtype) -> &'static [[u32; 3]] {
-        self.rate(dtype, Engine::Matrix).map_or(&[], |rate| rate.tiles)
+        self.tiles_of(dtype, Engine::Matrix)
+    }
+
+    /// Tiles of the engine's instructions for `dtype`; empty where there are none.
+    pub fn tiles_of(&self, dtype: Dtype, engine: Engine) -> &'static [[u32; 3]] {
+        self.rate(dtype, engine).map_or(&[], |rate| rate.tiles)
     }
 
     fn rate(&self, dtype: Dtype, engine: Engine) -> Option<&'static Rate> {
@@ -189,7 +197,7 @@ pub fn tiles_text(tiles: &[[u32; 3]]) -> String {
     tiles.iter().map(|[m, n, k]| format!("{m}x{n}x{k}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Every peak of `gpu` at its highest clock, matrix unit first, widest type first.
+/// Every dense peak of `gpu` at its highest clock, matrix unit first, widest type first.
 ///
 /// # Errors
 /// When the architecture, the number of compute units or the clock is not known: what, why and cure.

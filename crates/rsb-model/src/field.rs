@@ -140,7 +140,7 @@ macro_rules! fields {
 fields! {
     // Where and what.
     operation One Parameter, "what was done: copy, triad, relu, sum …";
-    dtype One Parameter, "type of an element: f64 f32 tf32 f16 bf16 fp8 i8 i4";
+    dtype One Parameter, "type of an element: f64 f32 tf32 f16 bf16 fp8 bf8 i8 fp6 fp4 i4";
     size_bytes Bytes Parameter, "bytes in one buffer";
     m One Parameter, "rows of the result of a matrix product";
     n One Parameter, "columns of the result of a matrix product";
@@ -192,6 +192,7 @@ fields! {
     source_file One Parameter, "file of kernel sources";
     optimization One Parameter, "level of optimization that the compiler is asked for: O0 to O3";
     engine One Parameter, "part of a compute unit that does the work: matrix, vector";
+    sparsity One Parameter, "dense, or 2:4: of four elements of A the unit leaves out two that are zero, and they are counted";
     scaling One Parameter, "strong: one task shared by all GPUs; weak: as much for each GPU as for one";
     peer One Parameter, "the GPU at the other end";
     num_layers One Parameter, "blocks of a model, one after another";

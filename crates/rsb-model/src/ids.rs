@@ -292,10 +292,16 @@ pub enum Dtype {
     F16,
     /// The upper half of a binary32.
     Bf16,
-    /// 8-bit floating point.
+    /// 8-bit floating point with four bits of exponent, e4m3.
     Fp8,
+    /// 8-bit floating point with five bits of exponent, e5m2.
+    Bf8,
     /// 8-bit integer.
     I8,
+    /// 6-bit floating point, e2m3.
+    Fp6,
+    /// 4-bit floating point, e2m1.
+    Fp4,
     /// 4-bit integer.
     I4,
     /// 32-bit integer: what products of `i8` are stored as. Nobody asks for it by name.
@@ -304,7 +310,19 @@ pub enum Dtype {
 
 impl Dtype {
     /// Every data type that can be asked for, widest first.
-    pub const ALL: [Self; 8] = [Self::F64, Self::F32, Self::Tf32, Self::F16, Self::Bf16, Self::Fp8, Self::I8, Self::I4];
+    pub const ALL: [Self; 11] = [
+        Self::F64,
+        Self::F32,
+        Self::Tf32,
+        Self::F16,
+        Self::Bf16,
+        Self::Fp8,
+        Self::Bf8,
+        Self::I8,
+        Self::Fp6,
+        Self::Fp4,
+        Self::I4,
+    ];
 
     /// The name used in ids and documents.
     pub const fn as_str(self) -> &'static str {
@@ -315,7 +333,10 @@ impl Dtype {
             Self::F16 => "f16",
             Self::Bf16 => "bf16",
             Self::Fp8 => "fp8",
+            Self::Bf8 => "bf8",
             Self::I8 => "i8",
+            Self::Fp6 => "fp6",
+            Self::Fp4 => "fp4",
             Self::I4 => "i4",
             Self::I32 => "i32",
         }
@@ -327,8 +348,9 @@ impl Dtype {
             Self::F64 => 64,
             Self::F32 | Self::Tf32 | Self::I32 => 32,
             Self::F16 | Self::Bf16 => 16,
-            Self::Fp8 | Self::I8 => 8,
-            Self::I4 => 4,
+            Self::Fp8 | Self::Bf8 | Self::I8 => 8,
+            Self::Fp6 => 6,
+            Self::Fp4 | Self::I4 => 4,
         }
     }
 
@@ -349,10 +371,13 @@ impl FromStr for Dtype {
             "tf32" | "tensorfloat32" => Self::Tf32,
             "f16" | "fp16" | "float16" | "half" => Self::F16,
             "bf16" | "bfloat16" => Self::Bf16,
-            "fp8" | "f8" | "float8" | "f8e4m3" => Self::Fp8,
+            "fp8" | "f8" | "float8" | "f8e4m3" | "e4m3" => Self::Fp8,
+            "bf8" | "f8e5m2" | "e5m2" => Self::Bf8,
+            "fp6" | "f6e2m3" | "e2m3" => Self::Fp6,
+            "fp4" | "f4e2m1" | "e2m1" => Self::Fp4,
             "i8" | "int8" => Self::I8,
             "i4" | "int4" => Self::I4,
-            _ => return Err(ParseIdError::new(text, "a data type (f64 f32 tf32 f16 bf16 fp8 i8 i4)")),
+            _ => return Err(ParseIdError::new(text, "a data type (f64 f32 tf32 f16 bf16 fp8 bf8 i8 fp6 fp4 i4)")),
         })
     }
 }

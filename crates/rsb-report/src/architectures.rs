@@ -11,8 +11,9 @@ const HEAD: &str = "\
 <!-- Generated from crates/rsb-model/src/architecture/table.rs by `cargo xtask codegen`. -->
 
 What each instruction set can do in a clock. A peak is compute units × operations of a unit in a clock × clock; a
-multiply-add counts as two operations, and rates are dense: sparsity, which doubles some of them, is not counted.
-`gpu-capability` prints the peaks of the GPUs that are here.
+multiply-add counts as two operations. The engine `sparse` is the matrix unit where two of every four elements of A are zero:
+they count as if they were multiplied, as in data sheets. bf8 is e5m2, fp8 e4m3, fp6 e2m3 and fp4 e2m1. `gpu-capability` prints
+the dense peaks of the GPUs that are here.
 
 What the figures do not say:
 
@@ -61,7 +62,7 @@ fn rates() -> Table {
     let names = ["targets", "engine"].map(Column::left).into_iter();
     let mut table = Table::new(names.chain(Dtype::ALL.map(|dtype| Column::right(dtype.as_str()))));
     for (targets, row) in alike() {
-        for engine in [Engine::Matrix, Engine::Vector] {
+        for engine in [Engine::Matrix, Engine::Sparse, Engine::Vector] {
             let rate = |dtype| row.per_clock_per_cu(dtype, engine).map_or_else(String::new, |rate| rate.to_string());
             let figures: Vec<String> = Dtype::ALL.map(rate).into_iter().collect();
             if figures.iter().any(|figure| !figure.is_empty()) {
@@ -74,12 +75,12 @@ fn rates() -> Table {
 }
 
 fn tiles() -> Table {
-    let mut table = Table::new(["targets", "type", "tiles"].map(Column::left));
+    let mut table = Table::new(["targets", "type", "engine", "tiles"].map(Column::left));
     for (targets, row) in alike() {
-        let matrix = row.rates.iter().filter(|rate| rate.engine == Engine::Matrix);
-        for Rate { dtype, tiles, .. } in matrix {
+        for Rate { dtype, tiles, engine, .. } in row.rates.iter().filter(|rate| rate.engine != Engine::Vector) {
             let shown: Vec<String> = tiles.iter().map(|[m, n, k]| format!("{m}×{n}×{k}")).collect();
-            table.push([targets.clone(), dtype.to_string(), shown.join(", ")].map(Cell::from));
+            let named = [targets.clone(), dtype.to_string(), engine.as_str().to_owned(), shown.join(", ")];
+            table.push(named.map(Cell::from));
         }
     }
     table

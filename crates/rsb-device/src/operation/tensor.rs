@@ -408,7 +408,7 @@ impl PeakArithmetic {
     /// Type of the one output: f32 where nothing else is made of the type itself.
     pub const fn result_dtype(&self) -> Dtype {
         match self.dtype {
-            Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 => Dtype::F32,
+            Dtype::Tf32 | Dtype::Fp8 | Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => Dtype::F32,
             other => other,
         }
     }

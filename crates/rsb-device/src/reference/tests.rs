@@ -156,7 +156,7 @@ fn some_operations() -> Vec<Operation> {
         .collect();
     all.push(Operation::PointerChase(PointerChase { nodes: 50, line_bytes: 64, accesses: 77, seed: 1 }));
     all.push(Operation::PeakArithmetic(PeakArithmetic { dtype: Dtype::F32, operations: PeakArithmetic::UNIT }));
-    for dtype in [Dtype::Tf32, Dtype::Fp8, Dtype::I4, Dtype::I8] {
+    for dtype in [Dtype::Tf32, Dtype::Fp8, Dtype::Bf8, Dtype::Fp6, Dtype::Fp4, Dtype::I4, Dtype::I8] {
         all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: PeakArithmetic::UNIT }));
     }
     all.push(Operation::Gather(Gather { dtype: Dtype::F16, of: 40, rows: 7, width: 5 }));

@@ -10,20 +10,23 @@ use crate::launch::{Broken, Launch, Work};
 pub(super) const TWINS: &[Twin] = &[
     twin("rsb_peak_vector", 2, |launch| peak(launch, Engine::Vector)),
     twin("rsb_peak_matrix", 2, |launch| peak(launch, Engine::Matrix)),
+    twin("rsb_peak_sparse", 2, |launch| peak(launch, Engine::Sparse)),
 ];
 
 /// Operations in a piece of work.
 const fn piece(engine: Engine) -> u64 {
     match engine {
         Engine::Vector => 24_576,
-        Engine::Matrix => 196_608,
+        Engine::Matrix | Engine::Sparse => 196_608,
     }
 }
 
 fn peak(launch: &mut Launch<'_>, engine: Engine) -> Result<Work, Broken> {
     match launch.dtype() {
         Dtype::F64 => one::<f64>(launch)?,
-        Dtype::F32 | Dtype::Tf32 | Dtype::Fp8 | Dtype::I4 => one::<f32>(launch)?,
+        Dtype::F32 | Dtype::Tf32 | Dtype::Fp8 | Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => {
+            one::<f32>(launch)?;
+        }
         Dtype::F16 => one::<half::f16>(launch)?,
         Dtype::Bf16 => one::<half::bf16>(launch)?,
         Dtype::I8 => one::<i8>(launch)?,

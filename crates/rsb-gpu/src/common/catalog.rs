@@ -7,6 +7,7 @@
 //! Their sources are `kernels/*.cu` behind `kernels/prelude.h`; the fake GPU has a twin of each for tests.
 
 use rsb_model::Dtype;
+use rsb_model::architecture::Engine;
 
 /// What a parameter is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +67,8 @@ pub enum Module {
 }
 
 macro_rules! source {
-    ($file:literal) => {
-        concat!(include_str!("../../kernels/prelude.h"), include_str!(concat!("../../kernels/", $file)))
+    ($($file:literal),*) => {
+        concat!(include_str!("../../kernels/prelude.h"), $(include_str!(concat!("../../kernels/", $file))),*)
     };
 }
 
@@ -116,7 +117,7 @@ impl Module {
             Self::Attention => source!("attention.cu"),
             Self::Convolution => source!("convolution.cu"),
             Self::Gemm => source!("gemm.cu"),
-            Self::Peak => source!("peak.cu"),
+            Self::Peak => source!("peak.cu", "matrix.cu", "matrix_units.cu"),
         }
     }
 }
@@ -134,8 +135,8 @@ pub struct KernelInfo {
     pub parameters: &'static [Parameter],
     /// Most threads in a block. Below [`ANY_BLOCK`] a block has exactly as many.
     pub block: u32,
-    /// Only where the architecture has matrix instructions for the data type.
-    pub matrix: bool,
+    /// What the architecture must have for the data type: dense or sparse matrix instructions, or nothing special.
+    pub unit: Engine,
     /// What it computes.
     pub computes: &'static str,
 }
@@ -157,7 +158,12 @@ impl KernelInfo {
 
     /// Whether it exists for `dtype` on `arch`.
     pub fn exists(&self, dtype: Dtype, arch: &str) -> bool {
-        self.dtypes.contains(&dtype) && (!self.matrix || super::matrix_dtypes(arch).contains(&dtype))
+        self.dtypes.contains(&dtype)
+            && match self.unit {
+                Engine::Vector => true,
+                Engine::Matrix => super::matrix_dtypes(arch).contains(&dtype),
+                Engine::Sparse => super::sparse_dtypes(arch).contains(&dtype),
+            }
     }
 
     /// Every symbol of it on `arch`.
@@ -187,7 +193,7 @@ const fn kernel(
     parameters: &'static [Parameter],
     computes: &'static str,
 ) -> KernelInfo {
-    KernelInfo { stem, module, dtypes, parameters, block: SHARING_BLOCK, matrix: false, computes }
+    KernelInfo { stem, module, dtypes, parameters, block: SHARING_BLOCK, unit: Engine::Vector, computes }
 }
 
 const fn any_block(kernel: KernelInfo) -> KernelInfo {
@@ -433,13 +439,24 @@ pub const KERNELS: &[KernelInfo] = &[
         "result = 1 after pieces x 24576 operations in vector registers",
     ),
     KernelInfo {
-        matrix: true,
+        unit: Engine::Matrix,
         ..kernel(
             "rsb_peak_matrix",
             Module::Peak,
-            &[Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8, Dtype::I4],
+            &Dtype::ALL,
             PEAK,
-            "result = 1 after pieces x 196608 operations on the matrix units; the result of tf32, fp8 and i4 is f32",
+            "result = 1 after pieces x 196608 operations on the matrix units; the result of tf32, fp8, bf8, fp6, fp4 and \
+             i4 is f32",
+        )
+    },
+    KernelInfo {
+        unit: Engine::Sparse,
+        ..kernel(
+            "rsb_peak_sparse",
+            Module::Peak,
+            &[Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::Bf8, Dtype::I8, Dtype::I4],
+            PEAK,
+            "as rsb_peak_matrix, two of every four elements of A being zero and counted",
         )
     },
 ];
@@ -491,7 +508,7 @@ mod tests {
         assert!(matrix.symbols("gfx1030").is_empty());
         assert!(matrix.symbols("gfx90a").contains(&"rsb_peak_matrix_f64".to_owned()));
         assert!(!matrix.symbols("gfx1100").contains(&"rsb_peak_matrix_f64".to_owned()));
-        for (symbol, arch) in [("fp8", "gfx942"), ("tf32", "gfx942"), ("i4", "gfx1100"), ("fp8", "gfx1201")] {
+        for (symbol, arch) in [("bf8", "gfx942"), ("tf32", "gfx942"), ("i4", "gfx1100"), ("fp4", "gfx950")] {
             assert!(matrix.symbols(arch).contains(&format!("rsb_peak_matrix_{symbol}")), "{symbol} {arch}");
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::rc::Rc;
 
+use rsb_model::architecture::Engine;
 use rsb_model::{Dtype, Reason};
 
 use super::blas::{self, BlasLibrary};
@@ -62,13 +63,17 @@ impl GpuDevice {
     }
 
     fn function(&self, plan: &LaunchPlan) -> Result<Function, DeviceError> {
-        let known = self.modules.borrow().get(&plan.kernel.module).cloned();
-        if let Some(module) = known {
-            return module.function(&plan.symbol);
+        self.module(plan.kernel.module)?.function(&plan.symbol).map_err(|error| absent(plan, error))
+    }
+
+    /// The module, compiled and loaded where it is not yet.
+    fn module(&self, module: Module) -> Result<Rc<LoadedModule>, DeviceError> {
+        if let Some(known) = self.modules.borrow().get(&module) {
+            return Ok(Rc::clone(known));
         }
-        let module = LoadedModule::load(&self.core, plan.kernel.module)?;
-        self.modules.borrow_mut().insert(plan.kernel.module, Rc::clone(&module));
-        module.function(&plan.symbol)
+        let loaded = LoadedModule::load(&self.core, module)?;
+        self.modules.borrow_mut().insert(module, Rc::clone(&loaded));
+        Ok(loaded)
     }
 
     fn bind(&self, plan: &LaunchPlan, buffers: &[Buffer]) -> Result<Bound, DeviceError> {
@@ -85,6 +90,7 @@ impl GpuDevice {
         let provider = match plan.kernel.stem {
             "rsb_gemm_naive" => "native-naive",
             "rsb_peak_matrix" => "native-matrix",
+            "rsb_peak_sparse" => "native-sparse",
             "rsb_peak_vector" => "native-vector",
             _ => "native",
         };
@@ -291,6 +297,18 @@ impl Device for GpuDevice {
             registers: function.need(FunctionNeed::Registers),
             shared_bytes: function.need(FunctionNeed::SharedBytes),
         })
+    }
+}
+
+/// What a compiler is too old for is not in its code: of matrix units that is no failure.
+fn absent(plan: &LaunchPlan, error: DeviceError) -> DeviceError {
+    match error {
+        DeviceError::Failed(reason) if plan.kernel.unit != Engine::Vector => DeviceError::Unsupported(Reason::new(
+            plan.symbol.as_str(),
+            format!("the compiled code does not have it: {}", reason.why),
+            "use a compiler that knows the instruction: NVRTC of CUDA 12.4 for fp8 and bf8, of 12.9 for fp4",
+        )),
+        other => other,
     }
 }
 

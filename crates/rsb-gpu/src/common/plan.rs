@@ -2,6 +2,7 @@
 
 mod tensor;
 
+use rsb_model::architecture::{ARCHITECTURES, Architecture, Engine};
 use rsb_model::{Dtype, Reason};
 
 use super::catalog::{self, ANY_BLOCK, KernelInfo, SHARING_BLOCK};
@@ -98,11 +99,14 @@ impl Planner<'_> {
         if let Some(dtype) = dtype.filter(|dtype| !kernel.exists(*dtype, self.gpu.arch)) {
             let known = kernel.dtypes.iter().filter(|dtype| kernel.exists(**dtype, self.gpu.arch));
             let known = known.map(|dtype| dtype.as_str()).collect::<Vec<_>>().join(", ");
-            let why = if known.is_empty() {
+            let mut why = if known.is_empty() {
                 format!("{} has no unit for it", self.gpu.arch)
             } else {
                 format!("on {} there are kernels for {known}", self.gpu.arch)
             };
+            if kernel.unit != Engine::Vector {
+                why += &where_it_is(kernel, dtype, self.gpu.arch);
+            }
             let what = stem.trim_start_matches("rsb_").replace('_', "-");
             return Err(unsupported(&format!("{what} of {dtype}"), why, "choose one of these data types"));
         }
@@ -195,14 +199,14 @@ impl Planner<'_> {
     /// On the matrix units where they have the type, unless vector registers are asked for.
     fn peak(&self, op: PeakArithmetic) -> Result<LaunchPlan, DeviceError> {
         let has = super::matrix_dtypes(self.gpu.arch).contains(&op.dtype);
-        let matrix = match self.options.provider.as_deref() {
-            Some("vector") => false,
-            Some("matrix") => true,
-            None => has && op.operations.is_multiple_of(MATRIX_PIECE),
-            Some(other) => return Err(provider(other, "compute-peak", "vector and matrix")),
+        let matrix = ("rsb_peak_matrix", MATRIX_PIECE);
+        let (stem, piece) = match self.options.provider.as_deref() {
+            Some("matrix") => matrix,
+            Some("sparse") => ("rsb_peak_sparse", MATRIX_PIECE),
+            None if has && op.operations.is_multiple_of(MATRIX_PIECE) => matrix,
+            None | Some("vector") => ("rsb_peak_vector", PeakArithmetic::UNIT),
+            Some(other) => return Err(provider(other, "compute-peak", "vector, matrix and sparse")),
         };
-        let (stem, piece) =
-            if matrix { ("rsb_peak_matrix", MATRIX_PIECE) } else { ("rsb_peak_vector", PeakArithmetic::UNIT) };
         if !op.operations.is_multiple_of(piece) {
             return Err(unsupported(
                 &format!("{} operations", op.operations),
@@ -214,6 +218,23 @@ impl Planner<'_> {
         let arguments = vec![Argument::Buffer(0), Argument::Count(op.operations / piece)];
         self.exactly(stem, Some(op.dtype), arguments, 4 * self.gpu.units.max(1))
     }
+}
+
+/// Which architectures were the first whose matrix instructions for `dtype` are in `kernel`, and whether `arch` has some that
+/// are not: the end of a sentence.
+fn where_it_is(kernel: &KernelInfo, dtype: Dtype, arch: &str) -> String {
+    let first = |vendor| {
+        let has = |known: &&Architecture| known.target.starts_with(vendor) && kernel.exists(dtype, known.target);
+        ARCHITECTURES.iter().find(has).map(|known| known.target)
+    };
+    let names: Vec<&str> = ["gfx", "sm_"].into_iter().filter_map(first).collect();
+    let has_rate = |known: &Architecture| known.per_clock_per_cu(dtype, kernel.unit).is_some();
+    let own = if Architecture::find(arch).is_ok_and(has_rate) {
+        "; its unit has it, by instructions not used here"
+    } else {
+        ""
+    };
+    if names.is_empty() { own.to_owned() } else { format!("{own}; the first with a kernel is {}", names.join(" or ")) }
 }
 
 /// Blocks that give each of `threads` a thread of its own.

@@ -108,10 +108,16 @@ impl CudaCompiler {
         self.rtc.compile(source, arch, &options.collect::<Vec<_>>())
     }
 
-    /// `arch` with what belongs to it alone: Hopper's matrix units need `sm_90a`, which CUDA 12 brought.
+    /// `arch` with what belongs to it or its family alone: Hopper's matrix units need `sm_90a`, which CUDA 12 brought, and
+    /// fp4 `sm_120f`, which is of 12.9.
     fn whole<'a>(&self, arch: &'a str) -> &'a str {
-        let is_told_apart = self.version().is_some_and(|(major, _)| major >= 12);
-        if arch == "sm_90" && is_told_apart { "sm_90a" } else { arch }
+        let version = self.version().unwrap_or_default();
+        match arch {
+            "sm_90" if version >= (12, 0) => "sm_90a",
+            "sm_120" if version >= (12, 9) => "sm_120f",
+            "sm_121" if version >= (12, 9) => "sm_121f",
+            _ => arch,
+        }
     }
 
     /// Says which architectures there are, where `arch` is none of them.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ids::Dtype::{Bf16, F16, F32, F64, Fp8, I4, I8, Tf32};
+use crate::ids::Dtype::{Bf8, Bf16, F16, F32, F64, Fp4, Fp6, Fp8, I4, I8, Tf32};
 
 /// The peaks that data sheets and product pages print, from the compute units and clocks that they print.
 #[test]
@@ -24,10 +24,16 @@ fn peaks_agree_with_the_data_sheets() {
         ("gfx942", 304, 2100.0, Tf32, Engine::Matrix, 653.7),
         ("gfx942", 304, 2100.0, Bf16, Engine::Matrix, 1307.4),
         ("gfx942", 304, 2100.0, Fp8, Engine::Matrix, 2614.9),
+        ("gfx942", 304, 2100.0, Bf8, Engine::Matrix, 2614.9),
+        ("gfx942", 304, 2100.0, Bf16, Engine::Sparse, 2614.9),
+        ("gfx942", 304, 2100.0, I8, Engine::Sparse, 5229.8),
         ("gfx950", 256, 2400.0, F64, Engine::Matrix, 78.6),
         ("gfx950", 256, 2400.0, F32, Engine::Vector, 157.3),
         ("gfx950", 256, 2400.0, F16, Engine::Matrix, 2516.6),
         ("gfx950", 256, 2400.0, Fp8, Engine::Matrix, 5033.2),
+        ("gfx950", 256, 2400.0, Fp6, Engine::Matrix, 10_066.3),
+        ("gfx950", 256, 2400.0, Fp4, Engine::Matrix, 10_066.3),
+        ("gfx950", 256, 2400.0, F16, Engine::Sparse, 5033.2),
         ("gfx1030", 80, 2250.0, F32, Engine::Vector, 23.04),
         ("gfx1030", 80, 2250.0, F16, Engine::Vector, 46.08),
         ("gfx1100", 96, 2500.0, F32, Engine::Vector, 61.4),
@@ -36,6 +42,8 @@ fn peaks_agree_with_the_data_sheets() {
         ("gfx1201", 64, 2970.0, F32, Engine::Vector, 48.7),
         ("gfx1201", 64, 2970.0, F16, Engine::Matrix, 194.6),
         ("gfx1201", 64, 2970.0, I4, Engine::Matrix, 778.6),
+        ("gfx1201", 64, 2970.0, F16, Engine::Sparse, 389.0),
+        ("gfx1201", 64, 2970.0, I4, Engine::Sparse, 1557.0),
         ("sm_75", 40, 1590.0, I8, Engine::Matrix, 130.0),
         ("sm_75", 40, 1590.0, F16, Engine::Matrix, 65.0),
         ("sm_80", 108, 1410.0, F64, Engine::Vector, 9.7),
@@ -43,6 +51,8 @@ fn peaks_agree_with_the_data_sheets() {
         ("sm_80", 108, 1410.0, Tf32, Engine::Matrix, 156.0),
         ("sm_80", 108, 1410.0, Bf16, Engine::Matrix, 312.0),
         ("sm_80", 108, 1410.0, I8, Engine::Matrix, 624.0),
+        ("sm_80", 108, 1410.0, Tf32, Engine::Sparse, 312.0),
+        ("sm_80", 108, 1410.0, I8, Engine::Sparse, 1248.0),
         ("sm_86", 84, 1740.0, F32, Engine::Vector, 37.4),
         ("sm_86", 84, 1740.0, F16, Engine::Matrix, 149.7),
         ("sm_89", 142, 2490.0, F16, Engine::Matrix, 362.05),
@@ -52,8 +62,11 @@ fn peaks_agree_with_the_data_sheets() {
         ("sm_90", 132, 1830.0, Tf32, Engine::Matrix, 494.7),
         ("sm_90", 132, 1830.0, Bf16, Engine::Matrix, 989.4),
         ("sm_90", 132, 1830.0, Fp8, Engine::Matrix, 1978.9),
+        ("sm_90", 132, 1830.0, F16, Engine::Sparse, 1978.9),
+        ("sm_90", 132, 1830.0, Bf8, Engine::Sparse, 3957.8),
         ("sm_120", 170, 2407.0, F32, Engine::Vector, 104.8),
         ("sm_120", 170, 2407.0, I8, Engine::Matrix, 838.0),
+        ("sm_120", 170, 2407.0, Fp4, Engine::Matrix, 1676.0),
     ] {
         let found = Architecture::find(target).unwrap().peak_tflops(dtype, engine, units, mhz);
         assert!(
@@ -70,11 +83,14 @@ fn the_table_holds_no_contradiction() {
         assert!(ARCHITECTURES[index + 1..].iter().all(|other| other.target != row.target), "{} twice", row.target);
         let has = |engine| row.rates.iter().any(|rate| rate.engine == engine);
         assert_eq!(row.matrix.is_some(), has(Engine::Matrix), "{}", row.target);
+        let dense =
+            |rate: &Rate| rate.per_clock_per_cu == 2 * row.per_clock_per_cu(rate.dtype, Engine::Matrix).unwrap();
+        assert!(row.rates.iter().filter(|rate| rate.engine == Engine::Sparse).all(dense), "{}", row.target);
         assert!(has(Engine::Vector));
         assert_eq!(row.wavefront, if row.target.starts_with("gfx9") { 64 } else { 32 }, "{}", row.target);
         for (place, rate) in row.rates.iter().enumerate() {
             assert!(rate.per_clock_per_cu.is_power_of_two(), "{} {}", row.target, rate.dtype);
-            assert_eq!(rate.engine == Engine::Matrix, !rate.tiles.is_empty(), "{} {}", row.target, rate.dtype);
+            assert_eq!(rate.engine != Engine::Vector, !rate.tiles.is_empty(), "{} {}", row.target, rate.dtype);
             let same = |other: &&Rate| other.dtype == rate.dtype && other.engine == rate.engine;
             assert!(row.rates[place + 1..].iter().find(same).is_none(), "{} {} twice", row.target, rate.dtype);
         }

@@ -21,8 +21,13 @@ fn names_survive_a_round_trip() {
 
 #[test]
 fn common_spellings_of_data_types_are_accepted() {
-    for (text, dtype) in [("float32", Dtype::F32), ("FP32", Dtype::F32), ("bfloat16", Dtype::Bf16), ("int4", Dtype::I4)]
-    {
+    for (text, dtype) in [
+        ("float32", Dtype::F32),
+        ("FP32", Dtype::F32),
+        ("bfloat16", Dtype::Bf16),
+        ("int4", Dtype::I4),
+        ("e5m2", Dtype::Bf8),
+    ] {
         assert_eq!(text.parse(), Ok(dtype));
     }
     assert!("f33".parse::<Dtype>().is_err());

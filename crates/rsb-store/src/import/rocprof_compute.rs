@@ -93,8 +93,7 @@ impl Figure {
     fn name(&self) -> String {
         match self {
             Self::Bandwidth(memory) => memory.clone(),
-            Self::Rate(Engine::Matrix, dtype) => format!("matrix/{dtype}"),
-            Self::Rate(Engine::Vector, dtype) => format!("vector/{dtype}"),
+            Self::Rate(engine, dtype) => format!("{}/{dtype}", engine.as_str()),
         }
     }
 

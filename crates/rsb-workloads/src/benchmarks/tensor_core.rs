@@ -23,6 +23,12 @@ const AXES: &[AxisInfo] = &[
         "matrix: MFMA or WMMA instructions; vector: multiply-adds in vector registers",
         AxisKind::Choice(&["matrix", "vector"]),
     ),
+    AxisInfo::named(
+        "sparsity",
+        "2:4: two of every four elements of A are zero, which the matrix unit leaves out",
+        "dense",
+        AxisKind::Choice(&["dense", "2:4"]),
+    ),
 ];
 
 /// Operations in a piece of work of any kernel of this kind.
@@ -61,21 +67,26 @@ impl Benchmark for TensorCore {
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
         let matrix = |types: &[&str]| grid([axis("dtype", types), axis("engine", &["matrix"])]);
         let vector = |types: &[&str]| grid([axis("dtype", types), axis("engine", &["vector"])]);
+        let sparse =
+            |types: &[&str]| grid([axis("dtype", types), axis("engine", &["matrix"]), axis("sparsity", &["2:4"])]);
         match breadth {
             Breadth::Quick => vec![matrix(&["f16", "bf16"]), vector(&["f32"])],
-            _ => {
-                vec![matrix(&["f64", "f32", "tf32", "f16", "bf16", "fp8", "i8", "i4"]), vector(&["f64", "f32", "f16"])]
-            }
+            _ => vec![
+                matrix(&["f64", "f32", "tf32", "f16", "bf16", "fp8", "bf8", "i8", "fp6", "fp4", "i4"]),
+                sparse(&["tf32", "f16", "bf16", "fp8", "bf8", "i8", "i4"]),
+                vector(&["f64", "f32", "f16"]),
+            ],
         }
     }
 
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
+        engine(params)?;
         Ok(Operation::PeakArithmetic(PeakArithmetic { dtype: dtype(params)?, operations: PIECE }))
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let dtype = dtype(params).map_err(Failure::Skipped)?;
-        let engine = engine(params);
+        let engine = engine(params).map_err(Failure::Skipped)?;
         let operation =
             Operation::PeakArithmetic(PeakArithmetic { dtype, operations: work(device.info(), dtype, engine) });
         let options = Options { provider: Some(engine.as_str().to_owned()), ..Options::default() };
@@ -84,8 +95,17 @@ impl Benchmark for TensorCore {
     }
 }
 
-fn engine(params: &Params) -> Engine {
-    if params.text("engine") == Some("vector") { Engine::Vector } else { Engine::Matrix }
+fn engine(params: &Params) -> Result<Engine, Reason> {
+    match (params.text("engine"), params.text("sparsity")) {
+        (Some("vector"), Some("2:4")) => Err(Reason::new(
+            "sparse products in vector registers",
+            "the vector unit has no instructions that leave zeros out",
+            "choose engine=matrix",
+        )),
+        (Some("vector"), _) => Ok(Engine::Vector),
+        (_, Some("2:4")) => Ok(Engine::Sparse),
+        _ => Ok(Engine::Matrix),
+    }
 }
 
 fn known(info: &DeviceInfo) -> Result<&'static Architecture, Reason> {
@@ -103,7 +123,12 @@ fn work(info: &DeviceInfo, dtype: Dtype, engine: Engine) -> u64 {
 fn fields(timed: &mut Timed<'_>, time_ns: f64, dtype: Dtype, engine: Engine) -> Result<Fields, Failure> {
     let rate = gigaflops(timed.operation.flops(), time_ns);
     check_core_rate(rate, timed)?;
-    let mut fields = timed.common_fields().with("engine", engine.as_str()).with("time_ms", time_ns / 1e6);
+    let (unit, sparsity) = match engine {
+        Engine::Sparse => ("matrix", "2:4"),
+        dense => (dense.as_str(), "dense"),
+    };
+    let mut fields =
+        timed.common_fields().with("engine", unit).with("sparsity", sparsity).with("time_ms", time_ns / 1e6);
     fields.set("gflops", rate);
     fields.set("tflops", rate / 1e3);
     fields.extend(capability(timed.device.info(), dtype, engine, rate / 1e3));
@@ -132,8 +157,8 @@ fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> F
     fields.set("matrix_unit", unit);
     let types = known.rates.iter().filter(|rate| rate.engine == engine).map(|rate| rate.dtype.as_str());
     fields.set("supported_dtypes", types.collect::<Vec<_>>().join(", "));
-    if engine == Engine::Matrix {
-        fields.set("tile_sizes", architecture::tiles_text(known.tiles(dtype)));
+    if engine != Engine::Vector {
+        fields.set("tile_sizes", architecture::tiles_text(known.tiles_of(dtype, engine)));
     }
     match peak(known, info, dtype, engine) {
         Ok(peak) => fields.with("peak_tflops", peak).with("roofline_percent", 100.0 * tflops / peak),
@@ -153,7 +178,7 @@ fn peak(known: &Architecture, info: &DeviceInfo, dtype: Dtype, engine: Engine) -
 fn product_beside(device: &dyn Device, dtype: Dtype, engine: Engine) -> Result<Option<f64>, Failure> {
     const TRIES: u32 = 5;
     let by_matrix = known(device.info()).is_ok_and(|known| !known.tiles(dtype).is_empty());
-    if by_matrix != (engine == Engine::Matrix) {
+    if engine == Engine::Sparse || by_matrix != (engine == Engine::Matrix) {
         return Ok(None);
     }
     // A device of software would be at it for minutes.
@@ -186,9 +211,12 @@ mod tests {
     }
 
     fn found(script: Script, engine: &str) -> Fields {
+        measured(script, &Params::new().with("dtype", "f16").with("engine", engine))
+    }
+
+    fn measured(script: Script, params: &Params) -> Fields {
         let device = ScriptedDevice::new(script);
-        let params = Params::new().with("dtype", "f16").with("engine", engine);
-        let mut prepared = TensorCore.prepare(&params, &device).unwrap();
+        let mut prepared = TensorCore.prepare(params, &device).unwrap();
         let time = prepared.sample(1).unwrap();
         prepared.fields(time).unwrap()
     }
@@ -213,6 +241,20 @@ mod tests {
         assert!(fields.number("gemm_tflops").is_some());
         let vector = found(gpu("gfx90a"), "vector");
         assert_eq!((vector.get("tile_sizes"), vector.get("gemm_tflops")), (None, None));
+    }
+
+    #[test]
+    fn sparse_products_have_a_peak_and_types_of_their_own() {
+        let params = |engine| Params::new().with("dtype", "f16").with("engine", engine).with("sparsity", "2:4");
+        let mut script = gpu("gfx942");
+        (script.info.units, script.info.max_clock_mhz) = (304, Some(2100.0));
+        let fields = measured(script, &params("matrix"));
+        assert!((fields.number("peak_tflops").unwrap() - 2614.9).abs() < 0.1);
+        assert_eq!(fields.text("supported_dtypes"), Some("f16, bf16, fp8, bf8, i8"));
+        assert_eq!((fields.text("engine"), fields.text("sparsity")), (Some("matrix"), Some("2:4")));
+        assert_eq!(fields.text("tile_sizes"), Some("32x32x16, 16x16x32"));
+        assert_eq!(fields.get("gemm_tflops"), None);
+        assert!(TensorCore.operation(&params("vector")).unwrap_err().why.contains("zeros"));
     }
 
     #[test]

@@ -93,7 +93,14 @@ fn the_matrix_units_are_used_where_they_are() {
     assert_eq!(symbol("gfx1030", Dtype::F16, MATRIX_PIECE), "rsb_peak_vector_f16");
     let options = Options { provider: Some("matrix".into()), ..Options::default() };
     let none = plan(&peak(Dtype::F16, MATRIX_PIECE), &options, Gpu { arch: "gfx1030", units: 60 }).unwrap_err();
-    assert!(none.to_string().contains("gfx1030"), "{none}");
+    assert!(none.to_string().contains("gfx1030") && none.to_string().contains("gfx908 or sm_80"), "{none}");
+    let sparse = Options { provider: Some("sparse".into()), ..Options::default() };
+    let found = plan(&peak(Dtype::Bf8, MATRIX_PIECE), &sparse, MI300X).unwrap();
+    assert_eq!(found.symbol, "rsb_peak_sparse_bf8");
+    let none = plan(&peak(Dtype::F16, MATRIX_PIECE), &sparse, Gpu { arch: "gfx90a", units: 104 }).unwrap_err();
+    assert!(none.to_string().contains("gfx942 or sm_80"), "{none}");
+    let by_block = plan(&peak(Dtype::Fp4, MATRIX_PIECE), &options, Gpu { arch: "sm_100", units: 148 }).unwrap_err();
+    assert!(by_block.to_string().contains("not used here; the first with a kernel is gfx950 or sm_120"), "{by_block}");
     let odd = plan(&peak(Dtype::F16, PeakArithmetic::UNIT), &options, MI300X).unwrap_err();
     assert!(odd.to_string().contains("196608"), "{odd}");
 }
