@@ -33,7 +33,7 @@ fn one_chart_as_png_is_a_file_and_several_are_a_directory() {
             "{name}"
         );
     }
-    let one = ["chart", "memory-timeline", &run, "--format", "png"];
+    let one = ["chart", "memory-heat-map", &run, "--format", "png"];
     assert!(bench.run(&one).expect(2).stderr.contains("--output FILE"));
     bench.run(&[&one[..], &["--output", "memory.png"]].concat()).expect(0);
     assert!(is_png("memory.png"));

@@ -162,7 +162,7 @@ fn a_panic_gives_the_terminal_back() {
     let bench = Bench::new().set("RSB_TEST_PANIC", "1");
     let program = bench.command(&["tui"]);
     let mut shell = Command::new("sh");
-    shell.args(["-c", "stty -a >before; \"$@\"; echo ended: $?; stty -a >after; cat", "sh"]);
+    shell.args(["-c", "stty -a >before; \"$@\"; code=$?; stty -a >after; echo ended: $code; cat", "sh"]);
     shell.arg(program.get_program()).args(program.get_args());
     for (name, value) in program.get_envs().filter_map(|(name, value)| Some((name, value?))) {
         shell.env(name, value);

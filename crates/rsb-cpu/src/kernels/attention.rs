@@ -114,7 +114,9 @@ impl Work {
             }
         }
         for (sums, state) in sums.chunks_exact_mut(width).zip(&states) {
-            sums.iter_mut().for_each(|sum| *sum /= state.total);
+            for sum in sums.iter_mut() {
+                *sum /= state.total;
+            }
         }
         let elements = rows.start * width..rows.end * width;
         // SAFETY: by the promise of the caller.

@@ -9,8 +9,8 @@ use super::tensor::product;
 use super::{BufferSpec, Role};
 use crate::device::DeviceError;
 
-/// `y = softmax(q·kᵀ / √head_dim)·v` for each head. All lie head by head: `q` and `y` are batch × heads × queries × head_dim,
-/// `k` and `v` batch × kv_heads × capacity × head_dim, of which the first `positions` rows are filled.
+/// `y = softmax(q·kᵀ / √head_dim)·v` for each head. All lie head by head: `q` and `y` are batch × heads × queries × `head_dim`,
+/// `k` and `v` batch × `kv_heads` × capacity × `head_dim`, of which the first `positions` rows are filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attention {
     /// Type of an element.

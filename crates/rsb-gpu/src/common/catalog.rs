@@ -6,8 +6,15 @@
 //!
 //! Their sources are `kernels/*.cu` behind `kernels/prelude.h`; the fake GPU has a twin of each for tests.
 
+mod parameters;
+
 use rsb_model::Dtype;
 use rsb_model::architecture::Engine;
+
+use self::parameters::{
+    ARGMAX, ATTENTION, CONVOLUTION, COPY, GATHER, GEMM, GEMM_NARROW, GEMM_TYPES, LAYER_NORM, MAX, ONE_INPUT, PEAK,
+    READ, READ_WRITE, REARRANGE, RMS_NORM, ROTATE, SOFTMAX, SUM, TRIAD, TWO_INPUTS, WRITE,
+};
 
 /// What a parameter is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,8 +190,8 @@ pub fn find(stem: &str) -> Option<&'static KernelInfo> {
 
 const FLOATS: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
 
-use Element::{Byte, F64, Product, Result, T, U32, U64};
-use Parameter::{Count, In, InOut, Number, Out, Scratch};
+use Element::{Byte, U64};
+use Parameter::{Count, In, InOut};
 
 const fn kernel(
     stem: &'static str,
@@ -199,133 +206,6 @@ const fn kernel(
 const fn any_block(kernel: KernelInfo) -> KernelInfo {
     KernelInfo { block: ANY_BLOCK, ..kernel }
 }
-
-const READ: &[Parameter] = &[
-    In("a", Byte),
-    Count("bytes"),
-    Scratch("partials, one for each block", U64),
-    InOut("counter, zero before and after", U32),
-    Out("result", U64),
-];
-const COPY: &[Parameter] = &[In("a", Byte), Out("b", Byte), Count("bytes")];
-const WRITE: &[Parameter] = &[Out("a", T), Count("n"), Number("s")];
-const READ_WRITE: &[Parameter] = &[InOut("a", T), Count("n"), Number("s")];
-const TRIAD: &[Parameter] = &[In("a", T), In("b", T), Out("c", T), Count("n"), Number("s")];
-const ONE_INPUT: &[Parameter] = &[In("x", T), Out("y", T), Count("n")];
-const TWO_INPUTS: &[Parameter] = &[In("x", T), In("z", T), Out("y", T), Count("n")];
-const SUM: &[Parameter] = &[
-    In("x", T),
-    Count("n"),
-    Number("scale"),
-    Scratch("partials, one for each block", F64),
-    InOut("counter, zero before and after", U32),
-    Out("result", Result),
-];
-const fn largest(result: Element) -> [Parameter; 6] {
-    [
-        In("x", T),
-        Count("n"),
-        Scratch("values, one for each block", F64),
-        Scratch("positions, one for each block", U64),
-        InOut("counter, zero before and after", U32),
-        Out("result", result),
-    ]
-}
-const MAX: &[Parameter] = &largest(Result);
-const ARGMAX: &[Parameter] = &largest(U64);
-const SOFTMAX: &[Parameter] = &[In("x", T), Out("y", T), Count("rows"), Count("columns")];
-const LAYER_NORM: &[Parameter] = &[
-    In("x", T),
-    In("gain, one for each column", T),
-    In("bias, one for each column", T),
-    Out("y", T),
-    Count("rows"),
-    Count("columns"),
-    Number("epsilon"),
-];
-const RMS_NORM: &[Parameter] =
-    &[In("x", T), In("gain, one for each column", T), Out("y", T), Count("rows"), Count("columns"), Number("epsilon")];
-const ROTATE: &[Parameter] = &[
-    In("x, batch by rows by columns by width", T),
-    In("angles, rows by width: cosine and sine in turn", T),
-    InOut("y, batch by columns by capacity by width", T),
-    Count("batch"),
-    Count("rows"),
-    Count("columns"),
-    Count("width, even"),
-    Count("capacity"),
-    Count("position"),
-];
-const GATHER: &[Parameter] = &[
-    In("x, of by width", T),
-    In("index, one for each row of y", U64),
-    Out("y, rows by width", T),
-    Count("of"),
-    Count("rows"),
-    Count("width"),
-];
-const REARRANGE: &[Parameter] = &[
-    In("x, batch by rows by columns by width", T),
-    InOut("y, batch by columns by capacity by width", T),
-    Count("batch"),
-    Count("rows"),
-    Count("columns"),
-    Count("width"),
-    Count("capacity"),
-    Count("position"),
-];
-const ATTENTION: &[Parameter] = &[
-    In("q, heads by group by queries by head_dim", T),
-    In("k, heads by capacity by head_dim", T),
-    In("v, as k", T),
-    Out("y, as q", T),
-    Count("heads of keys, of all sequences"),
-    Count("group, heads of queries for each"),
-    Count("queries"),
-    Count("positions"),
-    Count("capacity"),
-    Count("head_dim, at most 128"),
-    Count("causal, 0 or 1"),
-    Number("scale"),
-];
-const CONVOLUTION: &[Parameter] = &[
-    In("x, batch by in_channels by height by width", T),
-    In("w, out_channels by in_channels/groups by kernel_height by kernel_width", T),
-    Out("y, batch by out_channels by out_height by out_width", T),
-    Count("batch"),
-    Count("in_channels"),
-    Count("out_channels"),
-    Count("height"),
-    Count("width"),
-    Count("kernel_height"),
-    Count("kernel_width"),
-    Count("out_height"),
-    Count("out_width"),
-    Count("stride"),
-    Count("padding"),
-    Count("dilation"),
-    Count("groups"),
-];
-const fn gemm(result: Element) -> [Parameter; 12] {
-    [
-        In("a", T),
-        In("b", T),
-        InOut("c, not read where beta is 0", result),
-        Count("m"),
-        Count("n"),
-        Count("k"),
-        Count("batch"),
-        Count("stride_b, from one matrix of b to the next"),
-        Count("transpose_a, 0 or 1"),
-        Count("transpose_b, 0 or 1"),
-        Number("alpha"),
-        Number("beta"),
-    ]
-}
-const GEMM: &[Parameter] = &gemm(Product);
-const GEMM_NARROW: &[Parameter] = &gemm(T);
-const GEMM_TYPES: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
-const PEAK: &[Parameter] = &[Out("result", T), Count("pieces")];
 
 /// The table.
 pub const KERNELS: &[KernelInfo] = &[
