@@ -9,6 +9,7 @@ mod heap;
 pub mod instructions;
 mod kernels;
 mod memory;
+mod numa;
 mod onednn;
 mod thread_pool;
 
@@ -21,7 +22,7 @@ use rsb_model::{BackendId, Reason};
 
 use memory::Memory;
 use rsb_device::device::{
-    Backend, Buffer, CacheCounters, Device, DeviceError, DeviceInfo, Kernel, Options, Stream, StreamEvent,
+    Backend, Buffer, CacheCounters, Device, DeviceError, DeviceInfo, Kernel, NumaMemory, Options, Stream, StreamEvent,
     too_much_memory,
 };
 use rsb_device::host_cpu;
@@ -56,21 +57,24 @@ pub struct CpuDevice {
     pools: RefCell<BTreeMap<usize, Rc<ThreadPool>>>,
     /// What is streamed through to empty the caches, kept between calls.
     flush: RefCell<Option<Memory>>,
+    /// Where threads and memory were put, when they were.
+    place: RefCell<Option<numa::Place>>,
 }
 
 impl CpuDevice {
     /// As this process sees the machine now.
     pub fn new() -> Self {
-        Self { info: host_cpu::read(), pools: RefCell::default(), flush: RefCell::default() }
+        Self { info: host_cpu::read(), pools: RefCell::default(), flush: RefCell::default(), place: RefCell::default() }
     }
 
     /// A pool of as many threads as the options ask for.
     fn pool(&self, options: &Options) -> Result<Rc<ThreadPool>, DeviceError> {
         let threads = options.threads.unwrap_or(1).max(1);
-        if threads > self.info.units {
+        let usable = host_cpu::usable_threads();
+        if threads > usable {
             return Err(DeviceError::Unsupported(Reason::new(
                 format!("{threads} threads"),
-                format!("this process may use {}", self.info.units),
+                format!("this process may use {usable}"),
                 "ask for fewer, or allow it more (taskset, control group)",
             )));
         }
@@ -98,6 +102,9 @@ impl Device for CpuDevice {
     fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError> {
         if bytes > self.info.usable_memory_bytes {
             return Err(too_much_memory(bytes, &self.info));
+        }
+        if let Some(place) = &*self.place.borrow() {
+            place.has_room(bytes)?;
         }
         let memory = Memory::zeroed(bytes as usize).ok_or_else(|| refused_memory(bytes))?;
         Ok(Buffer::new(bytes, Rc::new(memory)))
@@ -148,6 +155,13 @@ impl Device for CpuDevice {
         let memory = kept.as_ref().ok_or_else(|| refused_memory(bytes))?;
         kernels::evict(memory);
         Ok(())
+    }
+
+    fn place(&self, memory: NumaMemory) -> Result<u32, DeviceError> {
+        let place = numa::place(memory)?;
+        let distance = place.distance;
+        self.place.replace(Some(place));
+        Ok(distance)
     }
 
     fn counters(&self) -> Result<Box<dyn CacheCounters + '_>, Reason> {

@@ -163,6 +163,24 @@ pub fn too_much_memory(bytes: u64, info: &DeviceInfo) -> DeviceError {
     ))
 }
 
+/// Which memory a case works in, on a host whose memory is nearer to some CPUs than to others (NUMA).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NumaMemory {
+    /// Of the node that its threads run on.
+    Near,
+    /// Of the farthest other node.
+    Far,
+}
+
+impl std::fmt::Display for NumaMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Near => "near",
+            Self::Far => "far",
+        })
+    }
+}
+
 /// How an operation is to be carried out where there is a choice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
@@ -186,6 +204,19 @@ pub trait Device {
     /// # Errors
     /// When there is not that much.
     fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError>;
+
+    /// Ties the threads that work from here on to the CPUs of one NUMA node, and what is allocated from here on to `memory`.
+    /// Gives the distance between the two as the firmware tells it: 10 is the node itself.
+    ///
+    /// # Errors
+    /// When there is no such node, or the system refuses.
+    fn place(&self, memory: NumaMemory) -> Result<u32, DeviceError> {
+        Err(DeviceError::Unsupported(Reason::new(
+            format!("numa={memory}"),
+            format!("{} is no CPU whose memory lies at nodes", self.info().device),
+            "choose numa=any, or measure cpu:0",
+        )))
+    }
 
     /// Copies `bytes` into `buffer` from byte `offset` on.
     ///

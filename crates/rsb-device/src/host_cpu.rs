@@ -11,7 +11,6 @@ use crate::device::DeviceInfo;
 
 /// As it is now. A driver that runs on the CPU has the same caches and units, so that not only the CPU backend asks.
 pub fn read() -> DeviceInfo {
-    let units = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     DeviceInfo {
         device: DeviceRef::CPU,
         name: model_name(&text("/proc/cpuinfo")).unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
@@ -19,12 +18,18 @@ pub fn read() -> DeviceInfo {
         pci_address: None,
         driver: None,
         arch: None,
-        units: u32::try_from(units).unwrap_or(u32::MAX),
+        units: usable_threads(),
         max_clock_mhz: None,
         usable_memory_bytes: usable_memory(),
         caches: caches(Path::new("/sys/devices/system/cpu/cpu0/cache")),
         peak_bandwidth_gb_s: None,
     }
+}
+
+/// Threads that this process may run at once, by its affinity and its control group.
+pub fn usable_threads() -> u32 {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
 fn text(path: impl AsRef<Path>) -> String {

@@ -153,6 +153,7 @@ fields! {
     provider One Parameter, "the library that did the work";
     threads One Parameter, "CPU threads used";
     cache One Parameter, "hot: inputs were touched just before; cold: caches were flushed before every iteration";
+    numa One Parameter, "which memory of a CPU: near, of the NUMA node that its threads run on; far, of the farthest other";
     stores One Parameter, "temporal: through the caches; non-temporal: around them";
     rotating_buffers One Parameter, "sets of buffers that take turns from one iteration to the next";
     output_dtype One Fact, "type of an element of the result";
@@ -281,6 +282,7 @@ fields! {
     peak_gflops Gigaflops Fact, "peak arithmetic rate: of the data sheet, on a CPU as measured (f32 for f16 and bf16)";
     peak_bandwidth_gb_s GigabytesPerSecond Fact, "highest bandwidth that the hardware can have";
     peak_tflops Teraflops Fact, "highest rate of a GPU: compute units × operations of a unit in a clock × highest recorded clock";
+    numa_distance One Fact, "from the threads' NUMA node to the memory's as the firmware tells it: 10 is the node itself";
     lies_in One Fact, "which memory holds the data, by its size: a cache (L1, L2, L3), memory, or memory with a part in a cache";
     memory_roof_gb_s GigabytesPerSecond Fact, "highest rate at which memory can be read: the hardware's peak, or on a CPU a read of an array beside the case";
     peak_note One Fact, "why there is no peak to compare with";

@@ -147,6 +147,14 @@ pub(crate) const DTYPE: AxisInfo = AxisInfo::value("dtype", "type of an element"
 /// How many threads of the CPU work.
 pub(crate) const THREADS: AxisInfo = AxisInfo::named("threads", "CPU threads (a GPU ignores it)", "1", AxisKind::Count);
 
+/// Which memory holds the data, on a host with several NUMA nodes.
+pub(crate) const NUMA: AxisInfo = AxisInfo::named(
+    "numa",
+    "memory of a CPU: any, as the system gives it; near, of the node that threads run on; far, of the farthest other",
+    "any",
+    AxisKind::Choice(&["any", "near", "far"]),
+);
+
 /// Whether the inputs are in the caches.
 pub(crate) const CACHE: AxisInfo = AxisInfo::named(
     "cache",

@@ -1,5 +1,6 @@
 //! One operation on one device, verified, ready to be timed: what every benchmark is made of.
 
+use rsb_device::device::NumaMemory;
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
 use rsb_model::{Fields, Params, Reason};
 
@@ -33,6 +34,8 @@ pub(crate) struct Timed<'d> {
     pub(crate) options: Options,
     pub(crate) accuracy_error: f64,
     cache: CacheState,
+    /// Which memory it was put in, and how far that is from its threads.
+    numa: Option<(NumaMemory, u32)>,
     pace: Pace,
     buffers: Vec<Buffer>,
     kernel: Box<dyn Kernel + 'd>,
@@ -54,6 +57,7 @@ impl<'d> Timed<'d> {
             options,
             accuracy_error,
             cache: CacheState::Hot,
+            numa: None,
             pace: Pace::Streamed,
             buffers,
             kernel,
@@ -93,6 +97,13 @@ impl<'d> Timed<'d> {
 
     /// As [`Timed::prepare`], with threads, provider and state of the caches from `params`.
     pub(crate) fn from_params(device: &'d dyn Device, operation: Operation, params: &Params) -> Result<Self, Failure> {
+        let memory = match params.text("numa") {
+            Some("near") => Some(NumaMemory::Near),
+            Some("far") => Some(NumaMemory::Far),
+            _ => None,
+        };
+        // Before anything is allocated.
+        let numa = memory.map(|memory| Ok::<_, Failure>((memory, device.place(memory)?))).transpose()?;
         let threads = match params.text("threads") {
             Some(_) => Some(params.get::<u32>("threads").map_err(|error| Failure::Failed(unusable(&error)))?),
             None => None,
@@ -105,6 +116,7 @@ impl<'d> Timed<'d> {
         };
         let mut timed = Self::prepare(device, operation, Options { threads, provider, algorithms, block_size: None })?;
         timed.cache = cache;
+        timed.numa = numa;
         Ok(timed)
     }
 
@@ -165,6 +177,10 @@ impl<'d> Timed<'d> {
         }
         if self.options.threads.is_some() {
             fields.set("threads", self.threads());
+        }
+        if let Some((memory, distance)) = self.numa {
+            fields.set("numa", memory.to_string());
+            fields.set("numa_distance", distance);
         }
         // What works on no data has no caches and nothing to be right about.
         let nothing = matches!(self.operation, Operation::Launch(_));

@@ -8,7 +8,7 @@ use rsb_model::{Fields, Params, Reason};
 use super::{
     axis, bytes, dtype, grid, is_cpu, last_level_cache, last_level_caches, number, sizes, stream_size, thread_counts,
 };
-use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
+use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, NUMA, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{check_bandwidth, lies_in};
 use crate::timed::{PreparedCase, Timed};
@@ -36,6 +36,7 @@ const AXES: &[AxisInfo] = &[
         AxisKind::Choice(&["temporal", "non-temporal"]),
     ),
     CACHE,
+    NUMA,
     THREADS,
 ];
 
@@ -149,6 +150,7 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         grids.push(grid([writing(), types(), sizes("size", &every), around()]));
         grids.push(grid([all(), axis("dtype", &["f32"]), sizes("size", &every), threads()]));
         grids.push(grid([writing(), axis("dtype", &["f32"]), sizes("size", &every), around(), threads()]));
+        grids.push(grid([all(), axis("dtype", &["f32"]), sizes("size", &[most]), axis("numa", &["near", "far"])]));
     }
     grids
 }

@@ -4,8 +4,8 @@ use rsb_device::operation::PointerChase;
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::{Fields, Params, Reason};
 
-use super::{beyond_caches, bytes, grid, last_level_cache, sizes};
-use crate::axis::{AxisInfo, AxisKind};
+use super::{axis, beyond_caches, bytes, grid, is_cpu, last_level_cache, sizes};
+use crate::axis::{AxisInfo, AxisKind, NUMA};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{SHORTEST_LATENCY_NS, lies_in};
 use crate::timed::{PreparedCase, SEED, Timed};
@@ -13,7 +13,7 @@ use crate::timed::{PreparedCase, SEED, Timed};
 /// A random walk over cache lines.
 pub(super) struct MemoryLatency;
 
-const AXES: &[AxisInfo] = &[AxisInfo::value("size", "bytes that the walk covers", AxisKind::Bytes)];
+const AXES: &[AxisInfo] = &[AxisInfo::value("size", "bytes that the walk covers", AxisKind::Bytes), NUMA];
 
 /// Bytes from one node to the next: a cache line of every CPU and GPU here.
 const LINE: u64 = 64;
@@ -45,7 +45,11 @@ impl Benchmark for MemoryLatency {
                 .take_while(|&size| size <= memory)
                 .collect(),
         };
-        vec![grid([sizes("size", &chosen)])]
+        let mut grids = vec![grid([sizes("size", &chosen)])];
+        if breadth == Breadth::Full && is_cpu(device) {
+            grids.push(grid([sizes("size", &[memory]), axis("numa", &["near", "far"])]));
+        }
+        grids
     }
 
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
@@ -63,7 +67,7 @@ impl Benchmark for MemoryLatency {
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
-        let timed = Timed::prepare(device, operation, rsb_device::Options::default())?;
+        let timed = Timed::from_params(device, operation, params)?;
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, size)))
     }
 }

@@ -1,0 +1,261 @@
+//! Where threads run and where memory lies, on hosts whose memory is nearer to some CPUs than to others.
+#![cfg_attr(target_os = "linux", allow(unsafe_code))]
+
+use std::fs;
+use std::path::Path;
+
+use rsb_device::device::{DeviceError, NumaMemory};
+use rsb_model::Reason;
+use rsb_model::shape::rounded_bytes;
+
+const NODES: &str = "/sys/devices/system/node";
+
+/// What the kernel calls a node: CPUs, memory, or both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Node {
+    number: u32,
+    cpus: Vec<usize>,
+    /// To each node, in the order of their numbers: 10 is itself.
+    distances: Vec<u32>,
+    has_memory: bool,
+}
+
+/// Where a case was put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// CPUs of the node that threads run on.
+    cpus: Vec<usize>,
+    /// The node of the memory.
+    node: u32,
+    /// From one to the other, as the firmware tells it: 10 is the node itself.
+    pub(super) distance: u32,
+}
+
+/// Ties this process to the CPUs of the first node that it may use, and what it allocates from here on to `memory`.
+pub(super) fn place(memory: NumaMemory) -> Result<Place, DeviceError> {
+    let found = choose(&nodes(Path::new(NODES)), &allowed(), memory)?;
+    bind(&found).map_err(|error| {
+        DeviceError::Unsupported(Reason::new(
+            format!("memory of NUMA node {}", found.node),
+            error.to_string(),
+            "let the process choose it (a container: --cap-add SYS_NICE, or its seccomp profile), or choose numa=any",
+        ))
+    })?;
+    Ok(found)
+}
+
+impl Place {
+    /// # Errors
+    /// When the node has not so much free: the kernel would end a process for it.
+    pub(super) fn has_room(&self, bytes: u64) -> Result<(), DeviceError> {
+        let told = fs::read_to_string(Path::new(NODES).join(format!("node{}/meminfo", self.node))).unwrap_or_default();
+        match free(&told).filter(|&free| bytes > free) {
+            None => Ok(()),
+            Some(free) => Err(DeviceError::Failed(Reason::new(
+                format!("{} of memory", rounded_bytes(bytes)),
+                format!("NUMA node {} has {} left", self.node, rounded_bytes(free)),
+                "choose a smaller size, or end what else uses the memory",
+            ))),
+        }
+    }
+}
+
+fn choose(nodes: &[Node], allowed: &[usize], memory: NumaMemory) -> Result<Place, DeviceError> {
+    let none = |why: String| {
+        DeviceError::Unsupported(Reason::new(
+            format!("numa={memory}"),
+            why,
+            "measure on a host of which `numactl --hardware` lists several nodes with memory, or choose numa=any",
+        ))
+    };
+    let may_run = |node: &&Node| node.cpus.iter().any(|cpu| allowed.contains(cpu));
+    let home = nodes.iter().find(may_run).ok_or_else(|| none("the kernel tells no NUMA nodes here".to_owned()))?;
+    let distance = |to: &Node| {
+        let column = nodes.iter().position(|node| node.number == to.number);
+        column.and_then(|column| home.distances.get(column)).copied()
+    };
+    let with_memory = nodes.iter().filter(|node| node.has_memory);
+    let found = match memory {
+        NumaMemory::Near => with_memory.min_by_key(|node| (distance(node), node.number)),
+        NumaMemory::Far => with_memory
+            .filter(|node| node.number != home.number)
+            .max_by_key(|node| (distance(node), std::cmp::Reverse(node.number))),
+    };
+    let node = found.ok_or_else(|| none("only one NUMA node has memory here".to_owned()))?;
+    let distance = distance(node).ok_or_else(|| none("the firmware tells no distances".to_owned()))?;
+    let cpus = home.cpus.iter().filter(|cpu| allowed.contains(cpu)).copied().collect();
+    Ok(Place { cpus, node: node.number, distance })
+}
+
+/// By their numbers; none where the kernel has no NUMA.
+fn nodes(root: &Path) -> Vec<Node> {
+    let text = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+    let read = |number: usize| {
+        let dir = root.join(format!("node{number}"));
+        let distances = text(&dir.join("distance")).split_whitespace().filter_map(|one| one.parse().ok()).collect();
+        let has_memory = list(&text(&root.join("has_memory"))).contains(&number);
+        Some(Node {
+            number: u32::try_from(number).ok()?,
+            cpus: list(&text(&dir.join("cpulist"))),
+            distances,
+            has_memory,
+        })
+    };
+    list(&text(&root.join("online"))).into_iter().filter_map(read).collect()
+}
+
+/// The numbers in a list such as `0-3,8`.
+fn list(text: &str) -> Vec<usize> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    text.trim()
+        .split(',')
+        .filter_map(range)
+        .flat_map(|range: std::ops::RangeInclusive<usize>| range.take(MOST))
+        .collect()
+}
+
+/// More than any host has.
+const MOST: usize = 1 << 16;
+
+/// What is free in a node's `meminfo`, and the pages of files that the kernel gives up for more.
+fn free(meminfo: &str) -> Option<u64> {
+    let kilobytes = |name: &str| {
+        let line = meminfo.lines().find_map(|line| line.split_once(name))?.1;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let files = kilobytes("Active(file):").unwrap_or(0).saturating_add(kilobytes("Inactive(file):").unwrap_or(0));
+    kilobytes("MemFree:")?.saturating_add(files).checked_mul(1024)
+}
+
+#[cfg(target_os = "linux")]
+fn allowed() -> Vec<usize> {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+    let set = sched_getaffinity(None).ok();
+    set.map_or_else(Vec::new, |set| (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allowed() -> Vec<usize> {
+    Vec::new()
+}
+
+#[cfg(target_os = "linux")]
+fn bind(place: &Place) -> std::io::Result<()> {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+    let mut set = CpuSet::new();
+    for &cpu in place.cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU) {
+        set.set(cpu);
+    }
+    sched_setaffinity(None, &set)?;
+    let mut mask = [0_u64; 16];
+    let word = mask.get_mut(place.node as usize / 64).ok_or(std::io::ErrorKind::Unsupported)?;
+    *word = 1 << (place.node % 64);
+    // The kernel takes one bit fewer than it is told.
+    let bits = mask.len() * 64 + 1;
+    // SAFETY: the mask is as long as is said, and the kernel only reads it.
+    let failed = unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, mask.as_ptr(), bits) };
+    if failed == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind(_: &Place) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(number: u32, cpus: std::ops::Range<usize>, distances: &[u32], has_memory: bool) -> Node {
+        Node { number, cpus: cpus.collect(), distances: distances.to_vec(), has_memory }
+    }
+
+    /// Two sockets, and memory without CPUs that is farther than either.
+    fn three() -> Vec<Node> {
+        vec![node(0, 0..4, &[10, 21, 30], true), node(1, 4..8, &[21, 10, 40], true), node(3, 0..0, &[30, 40, 10], true)]
+    }
+
+    #[test]
+    fn near_is_the_own_node_and_far_the_farthest_other() {
+        let all: Vec<usize> = (0..8).collect();
+        for (allowed, memory, expected) in [
+            (&all[..], NumaMemory::Near, (0, 10, 0..4)),
+            (&all[..], NumaMemory::Far, (3, 30, 0..4)),
+            (&all[5..], NumaMemory::Near, (1, 10, 5..8)),
+            (&all[5..], NumaMemory::Far, (3, 40, 5..8)),
+        ] {
+            let place = choose(&three(), allowed, memory).unwrap();
+            assert_eq!((place.node, place.distance, place.cpus), (expected.0, expected.1, expected.2.collect()));
+        }
+        // A node whose memory modules are missing takes that of the nearest.
+        let mut without = three();
+        without[1].has_memory = false;
+        assert_eq!(choose(&without, &all[5..], NumaMemory::Near).unwrap().node, 0);
+    }
+
+    #[test]
+    fn where_there_is_no_other_node_the_reason_says_so() {
+        let one = [node(0, 0..2, &[10], true)];
+        assert_eq!(choose(&one, &[0, 1], NumaMemory::Near).unwrap().distance, 10);
+        for (nodes, why) in [(&one[..], "only one NUMA node"), (&[], "no NUMA nodes")] {
+            let Err(DeviceError::Unsupported(reason)) = choose(nodes, &[0, 1], NumaMemory::Far) else { panic!() };
+            assert!(reason.why.contains(why) && reason.cure.contains("numactl"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn nodes_are_read_as_the_kernel_tells_them() {
+        let root = tempfile::tempdir().unwrap();
+        for (file, content) in [
+            ("online", "0,2\n"),
+            ("has_memory", "2\n"),
+            ("node0/cpulist", "0-1,4\n"),
+            ("node0/distance", "10 21\n"),
+            ("node2/cpulist", "\n"),
+            ("node2/distance", "21 10\n"),
+        ] {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let found = nodes(root.path());
+        assert_eq!((&found[0].cpus[..], found[0].has_memory), (&[0, 1, 4][..], false));
+        assert_eq!((found[1].number, found[1].has_memory, found[1].cpus.len()), (2, true, 0));
+        assert_eq!(nodes(Path::new("/nonexistent")), []);
+        assert_eq!(free("Node 0 MemTotal: 9 kB\nNode 0 MemFree: 4 kB\nNode 0 Active(file): 2 kB\n"), Some(6 * 1024));
+        assert_eq!(free(""), None);
+    }
+
+    /// On this host, whatever it has: a node that was chosen really gives the memory.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn memory_lies_on_the_node_that_was_chosen() {
+        // The policy is one of the thread.
+        let asked = std::thread::spawn(|| {
+            let place = match place(NumaMemory::Near) {
+                Ok(place) => place,
+                Err(DeviceError::Unsupported(reason)) => return Err(reason.to_string()),
+                Err(failed) => panic!("{failed}"),
+            };
+            let memory = crate::memory::Memory::zeroed(1 << 22).unwrap();
+            let mut node: libc::c_int = -1;
+            // SAFETY: both flags ask for the node of an address, which is one of a block that is alive.
+            let failed = unsafe {
+                libc::syscall(libc::SYS_get_mempolicy, &raw mut node, 0, 0, memory.start(), MPOL_F_NODE | MPOL_F_ADDR)
+            };
+            assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
+            assert_eq!(u32::try_from(node), Ok(place.node));
+            assert!(place.has_room(1).is_ok() && place.has_room(u64::MAX).is_err());
+            Ok(())
+        });
+        if let Err(reason) = asked.join().unwrap() {
+            test_needs::missing("numa", &reason);
+        }
+    }
+
+    const MPOL_F_NODE: libc::c_ulong = 1;
+    const MPOL_F_ADDR: libc::c_ulong = 2;
+}
