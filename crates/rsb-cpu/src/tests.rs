@@ -268,7 +268,7 @@ fn what_the_cpu_cannot_do_is_unsupported_with_a_cure() {
         (add(Dtype::F32), elsewhere("gemm")),
         (Operation::Gemm(Gemm::new(Dtype::F32, 2, 2, 2)), elsewhere("rocblas")),
         (Operation::Gemm(Gemm::new(Dtype::Bf16, 2, 2, 2)), elsewhere("gemm")),
-        (Operation::Gemm(Gemm::new(Dtype::I8, 2, 2, 2)), Options::default()),
+        (Operation::Gemm(Gemm::new(Dtype::I8, 2, 2, 2)), elsewhere("gemm")),
         (Operation::PeakArithmetic(PeakArithmetic { dtype: Dtype::F16, operations: 0 }), Options::default()),
     ] {
         let buffers: Vec<Buffer> =

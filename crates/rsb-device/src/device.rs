@@ -242,6 +242,19 @@ pub trait Device {
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError>;
 
+    /// Records one launch of each of `kernels` in their order, as a graph that starts them all by one call and keeps them.
+    /// What a library makes at its first call cannot be recorded: each must have been launched before.
+    ///
+    /// # Errors
+    /// When the device has no graphs, or something was launched that cannot be recorded.
+    fn record<'d>(&'d self, kernels: Vec<Box<dyn Kernel + 'd>>) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        Err(DeviceError::Unsupported(Reason::new(
+            format!("a graph of {} kernels", kernels.len()),
+            format!("{} is handed its work call by call", self.info().device),
+            "choose launch_mode=stream, or measure on ROCm or CUDA",
+        )))
+    }
+
     /// A queue of work.
     ///
     /// # Errors

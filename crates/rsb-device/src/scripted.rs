@@ -2,6 +2,8 @@
 //!
 //! It lives in the process, needs no hardware and its figures mean nothing: everything it runs is simulated.
 
+mod kernels;
+
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
@@ -13,7 +15,7 @@ use crate::device::{
     StreamEvent, no_peer,
 };
 use crate::operation::Operation;
-use crate::reference::execute;
+use kernels::{ScriptedCopy, ScriptedGraph, ScriptedKernel};
 
 /// How long each launch takes.
 pub enum Clock {
@@ -70,6 +72,8 @@ pub enum Fault {
         /// In nanoseconds.
         elapsed_ns: f64,
     },
+    /// A graph starts nothing of what was recorded.
+    EmptyGraph,
     /// From this launch on everything fails.
     DeviceLost {
         /// Which.
@@ -160,6 +164,8 @@ struct State {
     counts: ScriptedCounts,
     live_bytes: u64,
     now_ns: f64,
+    /// Copies to the device so far.
+    writes: u64,
     marks: Vec<f64>,
 }
 
@@ -285,6 +291,7 @@ impl Device for ScriptedDevice {
         self.check_present()?;
         let mut kept = memory(buffer)?.bytes.borrow_mut();
         kept.get_mut(range(offset, bytes.len())).ok_or_else(out_of_range)?.copy_from_slice(bytes);
+        self.state.borrow_mut().writes += 1;
         Ok(())
     }
 
@@ -303,7 +310,13 @@ impl Device for ScriptedDevice {
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         self.check_present()?;
         let memories = buffers.iter().map(|buffer| memory(buffer).cloned()).collect::<Result<Vec<_>, _>>()?;
-        Ok(Box::new(ScriptedKernel { device: self, operation: operation.clone(), memories, verified: false }))
+        Ok(Box::new(ScriptedKernel { device: self, operation: operation.clone(), memories, computed: None }))
+    }
+
+    fn record<'d>(&'d self, kernels: Vec<Box<dyn Kernel + 'd>>) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        self.check_present()?;
+        let lost = self.has(|fault| *fault == Fault::EmptyGraph);
+        Ok(Box::new(ScriptedGraph(if lost { Vec::new() } else { kernels })))
     }
 
     fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError> {
@@ -363,77 +376,6 @@ impl Device for ScriptedDevice {
             .counters
             .map(|counts| Box::new(ScriptedCounters(counts)) as Box<dyn CacheCounters>)
             .ok_or_else(refused)
-    }
-}
-
-struct ScriptedKernel<'d> {
-    device: &'d ScriptedDevice,
-    operation: Operation,
-    memories: Vec<Rc<Memory>>,
-    /// Whether the result is there already. Inputs never change between launches (C of a product may, but nobody looks
-    /// at it again), so computing it once is enough, and tests stay fast.
-    verified: bool,
-}
-
-impl ScriptedKernel<'_> {
-    fn compute(&mut self) {
-        let mut buffers: Vec<Vec<u8>> = self.memories.iter().map(|memory| memory.bytes.borrow().clone()).collect();
-        execute(&self.operation, &mut buffers);
-        for (memory, bytes) in self.memories.iter().zip(buffers) {
-            *memory.bytes.borrow_mut() = bytes;
-        }
-        self.verified = true;
-    }
-
-    fn spoil(&self, launch: u64) {
-        let Some(output) = self.memories.last() else { return };
-        let mut bytes = output.bytes.borrow_mut();
-        if self.device.has(|fault| matches!(fault, Fault::WrongResult { launch: first } if launch >= *first)) {
-            // The second highest bit of the last element: far from any rounding, and never NaN.
-            if let Some(last) = bytes.last_mut() {
-                *last ^= 0x40;
-            }
-        }
-        if self.device.has(|fault| matches!(fault, Fault::NotANumber { launch: first } if launch >= *first)) {
-            let size = self.operation.buffers().last().map_or(0, |spec| spec.dtype.bytes(1) as usize);
-            bytes.iter_mut().take(size).for_each(|byte| *byte = 0xff);
-        }
-    }
-}
-
-impl Kernel for ScriptedKernel<'_> {
-    fn launch(&mut self) -> Result<(), DeviceError> {
-        let launch = self.device.launched(|launch| self.device.duration(launch, &self.operation))?;
-        if !self.verified {
-            self.compute();
-            self.spoil(launch);
-        }
-        Ok(())
-    }
-
-    fn provider(&self) -> String {
-        "scripted".to_owned()
-    }
-}
-
-/// From one buffer to another, at 10 GB/s. It is done again each time: what it copies may be another result.
-struct ScriptedCopy<'d> {
-    device: &'d ScriptedDevice,
-    from: Rc<Memory>,
-    to: Rc<Memory>,
-}
-
-impl Kernel for ScriptedCopy<'_> {
-    fn launch(&mut self) -> Result<(), DeviceError> {
-        let bytes = self.from.bytes.borrow().clone();
-        self.device.launched(|_| (bytes.len() as f64 / 10.0).max(1000.0))?;
-        let mut to = self.to.bytes.borrow_mut();
-        to.get_mut(..bytes.len()).ok_or_else(out_of_range)?.copy_from_slice(&bytes);
-        Ok(())
-    }
-
-    fn provider(&self) -> String {
-        "scripted".to_owned()
     }
 }
 

@@ -11,7 +11,7 @@ mod block;
 mod check;
 mod reference;
 
-use rsb_device::operation::NormalizeOp;
+use rsb_device::operation::{LaunchMode, NormalizeOp, Role};
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream};
 use rsb_model::{Dtype, Reason};
 
@@ -196,10 +196,20 @@ impl Shape {
 }
 
 /// One operation of a pass with the buffers that it works on.
-struct Stage<'d> {
+struct Stage {
     operation: Operation,
     buffers: Vec<Buffer>,
-    kernel: Box<dyn Kernel + 'd>,
+}
+
+impl Stage {
+    /// Makes NaN of all that it writes whole, until it is launched again.
+    fn spoil(&self, device: &dyn Device) -> Result<(), Failure> {
+        let written = self.operation.buffers().into_iter().zip(&self.buffers);
+        for (_, buffer) in written.filter(|(spec, _)| spec.role == Role::Output) {
+            device.write(buffer, 0, &vec![0xff; buffer.bytes() as usize])?;
+        }
+        Ok(())
+    }
 }
 
 /// The way of the tokens of one pass through all blocks.
@@ -209,22 +219,24 @@ struct Pass<'d> {
     /// Tokens, or where there are words the index of each.
     input: Buffer,
     output: Buffer,
-    stages: Vec<Stage<'d>>,
+    stages: Vec<Stage>,
+    /// One for each stage, or a graph of all.
+    kernels: Vec<Box<dyn Kernel + 'd>>,
     /// The first stage of the last block.
     last_block: usize,
 }
 
-impl<'d> Pass<'d> {
+impl Pass<'_> {
     fn launch(&mut self) -> Result<(), Failure> {
-        for stage in &mut self.stages {
-            stage.kernel.launch()?;
+        for kernel in &mut self.kernels {
+            kernel.launch()?;
         }
         Ok(())
     }
 
     /// Stages of which what they worked on is still there after the pass: the lookup of words, the last block and what
     /// follows.
-    fn kept(&self) -> impl Iterator<Item = &Stage<'d>> {
+    fn kept(&self) -> impl Iterator<Item = &Stage> {
         let before = usize::from(self.shape.vocabulary > 0);
         self.stages.iter().take(before).chain(self.stages.get(self.last_block..).unwrap_or_default())
     }
@@ -243,6 +255,25 @@ struct Model<'d> {
 }
 
 impl Model<'_> {
+    /// Who makes the matrix products: before they are one graph.
+    fn provider(&self) -> String {
+        let all = self.passes.iter().flat_map(|pass| pass.stages.iter().zip(&pass.kernels));
+        let mut products = all.filter(|(stage, _)| matches!(stage.operation, Operation::Gemm(_)));
+        products.next().map(|(_, kernel)| kernel.provider()).unwrap_or_default()
+    }
+
+    /// Has each pass be a graph. All are made once before, since what a library makes at its first call cannot be recorded;
+    /// what that left is spoiled, so that nothing but the graphs can be found right.
+    fn capture(&mut self) -> Result<(), Failure> {
+        self.passes.iter_mut().try_for_each(Pass::launch)?;
+        self.stream.synchronize()?;
+        for pass in &mut self.passes {
+            pass.kernels = vec![self.device.record(std::mem::take(&mut pass.kernels))?];
+            pass.stages.iter().try_for_each(|stage| stage.spoil(self.device))?;
+        }
+        Ok(())
+    }
+
     /// Makes each pass, waits for it, and has `check` look at it.
     fn checked(&mut self, check: &mut dyn FnMut(&Self, &Pass<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
         for step in 0..self.passes.len() {
@@ -263,11 +294,19 @@ pub(crate) struct Decoder<'d> {
     model: Model<'d>,
     /// The largest error that verifying found.
     pub(crate) accuracy_error: f64,
+    /// Who makes the matrix products, which take most of the time.
+    pub(crate) provider: String,
 }
 
 impl<'d> Decoder<'d> {
-    /// Verifies a small decoder from end to end, then makes the real one and verifies samples of each of its stages.
-    pub(crate) fn prepare(device: &'d dyn Device, shape: Shape, options: &Options) -> Result<Self, Failure> {
+    /// Verifies a small decoder from end to end, then makes the real one and verifies samples of each of its stages, both
+    /// launched as they will be timed.
+    pub(crate) fn prepare(
+        device: &'d dyn Device,
+        shape: Shape,
+        mode: LaunchMode,
+        options: &Options,
+    ) -> Result<Self, Failure> {
         if !matches!(shape.dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16) {
             return Err(Failure::Skipped(Reason::new(
                 format!("inference in {}", shape.dtype),
@@ -275,10 +314,18 @@ impl<'d> Decoder<'d> {
                 "choose bf16, f16, f32 or f64",
             )));
         }
-        let end_to_end = check::end_to_end(&mut block::model(device, shape.miniature(), options)?)?;
-        let mut model = block::model(device, shape, options)?;
+        let made = |shape| {
+            let mut model = block::model(device, shape, options)?;
+            let provider = model.provider();
+            if mode == LaunchMode::Graph {
+                model.capture()?;
+            }
+            Ok::<_, Failure>((model, provider))
+        };
+        let end_to_end = check::end_to_end(&mut made(shape.miniature())?.0)?;
+        let (mut model, provider) = made(shape)?;
         let by_stage = check::stages(&mut model)?;
-        Ok(Self { model, accuracy_error: end_to_end.max(by_stage) })
+        Ok(Self { model, accuracy_error: end_to_end.max(by_stage), provider })
     }
 
     /// All passes, exactly `iters` times; their nanoseconds together.
@@ -301,129 +348,9 @@ impl<'d> Decoder<'d> {
 
     /// Operations of all passes.
     pub(crate) fn flops(&self) -> f64 {
-        self.stages().map(|stage| stage.operation.flops()).sum()
-    }
-
-    fn stages(&self) -> impl Iterator<Item = &Stage<'d>> {
-        self.model.passes.iter().flat_map(|pass| &pass.stages)
-    }
-
-    /// Who makes the matrix products, which take most of the time.
-    pub(crate) fn provider(&self) -> String {
-        let product = self.stages().find(|stage| matches!(stage.operation, Operation::Gemm(_)));
-        product.map(|stage| stage.kernel.provider()).unwrap_or_default()
+        self.model.passes.iter().flat_map(|pass| &pass.stages).map(|stage| stage.operation.flops()).sum()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use rsb_device::scripted::{Fault, Script, ScriptedDevice};
-
-    fn shape(dtype: Dtype, queries: u64, positions: u64) -> Shape {
-        let (heads, kv_heads, mlp, norm) = (2, 2, Mlp::Gelu, NormalizeOp::LayerNorm);
-        let (layers, head_dim, rotary, vocabulary, batch) = (1, 4, false, 0, 3);
-        let steps = 1;
-        Shape {
-            dtype,
-            layers,
-            heads,
-            head_dim,
-            kv_heads,
-            mlp,
-            norm,
-            rotary,
-            vocabulary,
-            batch,
-            queries,
-            positions,
-            steps,
-            fused: false,
-        }
-    }
-
-    /// The same as Llama has it.
-    fn like_llama(shape: Shape) -> Shape {
-        Shape {
-            kv_heads: 2,
-            heads: 6,
-            mlp: Mlp::SwiGlu,
-            norm: NormalizeOp::RmsNorm,
-            rotary: true,
-            vocabulary: 11,
-            ..shape
-        }
-    }
-
-    #[test]
-    fn every_kind_of_pass_is_right_from_end_to_end() {
-        let device = ScriptedDevice::new(Script::default());
-        for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
-            let passes =
-                [(7, 7, 1, 1), (1, 9, 1, 1), (3, 5, 1, 1), (4, 4, 3, 1), (1, 1, 2, 1), (1, 1, 2, 5), (1, 6, 3, 2)];
-            for (queries, positions, layers, steps) in passes {
-                let plain = Shape { layers, steps, ..shape(dtype, queries, positions) };
-                let grouped = Shape { heads: 4, kv_heads: 1, mlp: Mlp::SwiGlu, ..plain };
-                let fused = Shape { fused: true, ..plain };
-                for shape in [plain, grouped, like_llama(plain), fused, like_llama(fused)] {
-                    let decoder = Decoder::prepare(&device, shape, &Options::default());
-                    assert!(decoder.is_ok(), "{shape:?}: {:?}", decoder.err());
-                    let mut model = block::model(&device, shape, &Options::default()).unwrap();
-                    let error = check::end_to_end(&mut model);
-                    assert!(error.is_ok(), "{shape:?}: {error:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn what_a_pass_takes_is_what_it_says() {
-        for (queries, positions, layers, steps) in [(7, 7, 1, 1), (1, 9, 1, 1), (4, 6, 3, 1), (1, 9, 1, 4)] {
-            let plain = Shape { layers, steps, ..shape(Dtype::F64, queries, positions) };
-            for shape in [plain, like_llama(plain), Shape { fused: true, ..plain }] {
-                let device = ScriptedDevice::new(Script::default());
-                let model = block::model(&device, shape, &Options::default()).unwrap();
-                assert_eq!(model.taken, shape.elements(), "{shape:?}");
-            }
-        }
-    }
-
-    /// As the definition asks for: a product of a turned query and a turned key depends on how far apart they are alone.
-    #[test]
-    fn turning_by_positions_tells_distances() {
-        let shape = Shape { head_dim: 8, ..shape(Dtype::F64, 1, 1) };
-        assert_eq!((shape.turn(0, 3), shape.turn(1, 0)), ((1.0, 0.0), (1.0_f64.cos(), 1.0_f64.sin())));
-        let turned = |position| reference::turned(shape, &[0.3, -0.7, 1.1, 0.2, 0.5, 0.9, -0.4, 0.8], position);
-        let product = |p, q| turned(p).iter().zip(turned(q)).map(|(a, b)| a * b).sum::<f64>();
-        assert!((product(9, 4) - product(105, 100)).abs() < 1e-9 && (product(9, 4) - product(9, 8)).abs() > 0.1);
-    }
-
-    #[test]
-    fn a_wrong_stage_is_found_wherever_it_is() {
-        let passes = [shape(Dtype::F32, 5, 5), Shape { steps: 3, ..shape(Dtype::F32, 1, 5) }].map(like_llama);
-        for shape in passes.into_iter().flat_map(|shape| [shape, Shape { fused: true, ..shape }]) {
-            // A small pass has a stage for each launch; the real one is verified after it.
-            let launches = {
-                let device = ScriptedDevice::new(Script::default());
-                Decoder::prepare(&device, shape, &Options::default()).unwrap();
-                device.counts().launches
-            };
-            for launch in 0..launches {
-                let device = ScriptedDevice::new(Script::with_fault(Fault::WrongResult { launch }));
-                match Decoder::prepare(&device, shape, &Options::default()).err() {
-                    Some(Failure::Failed(reason)) => assert!(reason.what.contains("wrong result"), "{reason}"),
-                    other => panic!("launch {launch}: {other:?}"),
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn whole_numbers_are_skipped_with_the_reason() {
-        let device = ScriptedDevice::new(Script::default());
-        match Decoder::prepare(&device, shape(Dtype::I8, 1, 4), &Options::default()).err() {
-            Some(Failure::Skipped(reason)) => assert!(reason.cure.contains("f16"), "{reason}"),
-            other => panic!("{other:?}"),
-        }
-    }
-}
+mod tests;

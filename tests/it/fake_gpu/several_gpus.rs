@@ -1,8 +1,9 @@
 //! Work for several GPUs in one process, and what is made of many operations, on GPUs of software.
 
+use crate::common::{Bench, SMALL};
 use serde_json::Value;
 
-use super::support::{assert_reason, assert_rest_stands, case, cases, fake_gpu, id, run};
+use super::support::{RUNTIMES, assert_reason, assert_rest_stands, case, cases, fake_gpu, id, run};
 
 fn number(case: &Value, field: &str) -> f64 {
     case["results"][0][field].as_f64().unwrap_or_else(|| panic!("no {field}: {case:#}"))
@@ -195,6 +196,31 @@ fn a_decoder_is_verified_from_end_to_end_and_stage_by_stage() {
     for found in cases(&document) {
         assert_reason(found, "failed", "wrong result of");
     }
+}
+
+/// The same passes, verified through the graph; a device that has none says so.
+#[test]
+fn a_pass_is_recorded_as_a_graph() {
+    let axes = ["phase=decode", "heads=2x8", "sequence_length=8", "output_length=2", "launch_mode=stream,graph"];
+    let axes = axes.iter().flat_map(|axis| ["--axis", axis]);
+    let arguments: Vec<&str> = std::iter::once("inference").chain(axes).collect();
+    for runtime in RUNTIMES {
+        let document = runtime.run(&runtime.fake_gpu(), &arguments).expect(0).json();
+        let graph = case(&document, "/launch_mode=graph");
+        let stream = cases(&document).iter().find(|case| !id(case).contains("launch_mode")).unwrap();
+        for field in ["provider", "accuracy_error", "tokens_per_second"] {
+            assert!(!graph["results"][0][field].is_null(), "{field}: {graph:#}");
+        }
+        for field in ["provider", "accuracy_error"] {
+            assert_eq!(graph["results"][0][field], stream["results"][0][field], "{field}");
+        }
+        let broken = runtime.with_fault("wrong:rsb_rearrange");
+        let document = runtime.run(&broken, &arguments).expect(1).json();
+        assert_reason(case(&document, "/launch_mode=graph"), "failed", "wrong result of");
+    }
+    let on_the_cpu = Bench::new().run(&[&["run", "--backend", "cpu", "--json"], &arguments[..], &SMALL].concat());
+    let document = on_the_cpu.json();
+    assert_reason(case(&document, "/launch_mode=graph"), "skipped", "call by call");
 }
 
 #[test]

@@ -184,11 +184,11 @@ impl GpuDevice {
     }
 
     /// The empty kernel, one block of one wavefront.
-    fn empty_kernel(&self) -> Result<Bound, DeviceError> {
+    fn empty_kernel(&self) -> Result<NativeKernel, DeviceError> {
         let kernel = super::catalog::find("rsb_empty")
             .ok_or_else(|| plan::unsupported("launch", "the table of kernels lacks it", "report this as a bug"))?;
         let plan = LaunchPlan { kernel, symbol: kernel.symbol(None), arguments: Vec::new(), grid: 1, block: 64 };
-        self.bind(&plan, &[])
+        Ok(NativeKernel { bound: self.bind(&plan, &[])?, provider: "native" })
     }
 }
 
@@ -232,9 +232,13 @@ impl Device for GpuDevice {
         match operation {
             Operation::Gemm(op) => self.gemm(op, options, buffers),
             Operation::Transfer(op) => Ok(Box::new(transfer::kernel(&self.core, op, buffers)?)),
-            Operation::Launch(op) => Ok(Box::new(launches::kernel(&self.core, *op, self.empty_kernel()?)?)),
+            Operation::Launch(op) => launches::kernel(&self.core, *op, self.empty_kernel()?),
             _ => Ok(Box::new(self.native(operation, options, buffers)?)),
         }
+    }
+
+    fn record<'d>(&'d self, kernels: Vec<Box<dyn Kernel + 'd>>) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+        Ok(Box::new(launches::graph(&self.core, kernels, 1)?))
     }
 
     fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError> {

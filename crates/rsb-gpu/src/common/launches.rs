@@ -1,45 +1,50 @@
-//! Kernels that do nothing, handed over one by one or together as a graph: what a launch costs.
+//! Kernels that are handed over one by one, or together as a graph.
 
 use std::rc::Rc;
 
 use super::core::Core;
 use super::driver::Handle;
-use super::launch::Bound;
+use super::launch::NativeKernel;
 use rsb_device::device::{DeviceError, Kernel};
 use rsb_device::operation::{Launch, LaunchMode};
 
-/// A [`Launch`], bound.
-pub(super) enum LaunchKernel {
-    /// One call for each.
-    Stream { empty: Bound, kernels: u32 },
-    /// One call for all.
-    Graph(Graph),
-}
-
-/// Binds `op` to the empty kernel.
-pub(super) fn kernel(core: &Rc<Core>, op: Launch, mut empty: Bound) -> Result<LaunchKernel, DeviceError> {
+/// Binds `op` to the empty kernel: what a launch costs.
+pub(super) fn kernel<'d>(
+    core: &Rc<Core>,
+    op: Launch,
+    empty: NativeKernel,
+) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
     match op.mode {
-        LaunchMode::Stream => Ok(LaunchKernel::Stream { empty, kernels: op.kernels }),
-        LaunchMode::Graph => {
-            let recorded = Recorded::of(core, || (0..op.kernels).try_for_each(|_| empty.start()))?;
-            Ok(LaunchKernel::Graph(recorded.instantiate(empty)?))
-        }
+        LaunchMode::Stream => Ok(Box::new(InARow { empty, kernels: op.kernels })),
+        LaunchMode::Graph => Ok(Box::new(graph(core, vec![Box::new(empty)], op.kernels)?)),
     }
 }
 
-impl Kernel for LaunchKernel {
+/// A graph that starts each of `kernels` in their order, and all that so many `times`.
+pub(super) fn graph<'d>(
+    core: &Rc<Core>,
+    mut kernels: Vec<Box<dyn Kernel + 'd>>,
+    times: u32,
+) -> Result<Graph<'d>, DeviceError> {
+    let recorded = Recorded::of(core, &mut || {
+        (0..times).try_for_each(|_| kernels.iter_mut().try_for_each(|kernel| kernel.launch()))
+    })?;
+    recorded.instantiate(kernels)
+}
+
+/// One call for each.
+struct InARow {
+    empty: NativeKernel,
+    kernels: u32,
+}
+
+impl Kernel for InARow {
     fn launch(&mut self) -> Result<(), DeviceError> {
-        match self {
-            Self::Stream { empty, kernels } => (0..*kernels).try_for_each(|_| empty.start()),
-            Self::Graph(graph) => graph.start(),
-        }
+        (0..self.kernels).try_for_each(|_| self.empty.launch())
     }
 
     fn provider(&self) -> String {
-        match self {
-            Self::Stream { .. } => "native".to_owned(),
-            Self::Graph(_) => "native-graph".to_owned(),
-        }
+        self.empty.provider()
     }
 }
 
@@ -51,7 +56,7 @@ struct Recorded {
 
 impl Recorded {
     /// Records what `work` starts in the stream of `core`.
-    fn of(core: &Rc<Core>, work: impl FnOnce() -> Result<(), DeviceError>) -> Result<Self, DeviceError> {
+    fn of(core: &Rc<Core>, work: &mut dyn FnMut() -> Result<(), DeviceError>) -> Result<Self, DeviceError> {
         core.activate()?;
         // SAFETY: the stream is live and nothing is being recorded on it.
         unsafe { core.driver.begin_capture(core.stream) }?;
@@ -63,12 +68,12 @@ impl Recorded {
         recorded
     }
 
-    /// Makes it ready to be launched. `kept` is what the recorded work needs.
-    fn instantiate(self, kept: Bound) -> Result<Graph, DeviceError> {
+    /// Makes it ready to be launched. `kernels` are what was recorded: their memory is read when it runs.
+    fn instantiate(self, kernels: Vec<Box<dyn Kernel + '_>>) -> Result<Graph<'_>, DeviceError> {
         let core = Rc::clone(&self.core);
         // SAFETY: the graph is whole.
         let executable = unsafe { core.driver.instantiate(self.graph) }?;
-        Ok(Graph { executable, recorded: self, _kept: kept })
+        Ok(Graph { executable, recorded: self, kernels })
     }
 }
 
@@ -84,22 +89,28 @@ impl Drop for Recorded {
 }
 
 /// A graph ready to be launched.
-pub(super) struct Graph {
+pub(super) struct Graph<'d> {
     executable: Handle,
     recorded: Recorded,
-    _kept: Bound,
+    /// What it starts.
+    kernels: Vec<Box<dyn Kernel + 'd>>,
 }
 
-impl Graph {
-    fn start(&self) -> Result<(), DeviceError> {
+impl Kernel for Graph<'_> {
+    fn launch(&mut self) -> Result<(), DeviceError> {
         let core = &self.recorded.core;
         core.activate()?;
         // SAFETY: graph and stream are live.
         unsafe { core.driver.launch_graph(self.executable, core.stream) }
     }
+
+    fn provider(&self) -> String {
+        let of = self.kernels.first().map(|kernel| kernel.provider()).unwrap_or_default();
+        format!("{of}-graph")
+    }
 }
 
-impl Drop for Graph {
+impl Drop for Graph<'_> {
     fn drop(&mut self) {
         let core = &self.recorded.core;
         let _ = core.synchronize();

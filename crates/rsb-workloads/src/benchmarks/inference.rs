@@ -1,7 +1,7 @@
 //! Inference by a decoder of transformer blocks with a cache of keys and values, in operations of our own and of the
 //! device's BLAS: what a GPU does for language models before any framework is installed.
 
-use rsb_device::operation::{MemoryStream, NormalizeOp, Stores, StreamPattern};
+use rsb_device::operation::{LaunchMode, MemoryStream, NormalizeOp, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::shape::format_shape;
 use rsb_model::unit::gigabytes_per_second;
@@ -70,6 +70,12 @@ const AXES: &[AxisInfo] = &[
         AxisKind::Choice(&["staged", "fused"]),
     ),
     AxisInfo::named("layers", "blocks, one after another", "1", AxisKind::Count),
+    AxisInfo::named(
+        "launch_mode",
+        "stream: a call for each operation of a pass; graph: one call for the pass, recorded before",
+        "stream",
+        AxisKind::Choice(&["stream", "graph"]),
+    ),
     THREADS,
 ];
 
@@ -109,6 +115,11 @@ impl Benchmark for Inference {
                 let growing = if is_gpu { blocks.clone() } else { grid([axis("dtype", &[usual]), small()]) };
                 let mut tokens = grid([axis("phase", &["decode"]), axis("output_length", &["16"])]);
                 tokens.extend(growing);
+                if is_gpu {
+                    // Beside the same by a call for each operation.
+                    grids.push(as_graph(grid([axis("phase", &["decode"]), axis("dtype", &[usual]), small()])));
+                    grids.push(as_graph(tokens.clone()));
+                }
                 grids.extend([blocks, tokens]);
             }
         }
@@ -151,7 +162,9 @@ impl Benchmark for Inference {
         let shape = sizes(params).map_err(Failure::Skipped)?;
         let threads: u32 = number(params, "threads").map_err(Failure::Skipped)?;
         let options = Options { threads: Some(threads), ..Options::default() };
-        let decoder = Decoder::prepare(device, shape, &options)?;
+        let is_graph = params.text("launch_mode") == Some("graph");
+        let mode = if is_graph { LaunchMode::Graph } else { LaunchMode::Stream };
+        let decoder = Decoder::prepare(device, shape, mode, &options)?;
         let phase = params.text("phase").unwrap_or_default().to_owned();
         Ok(Box::new(Case { device, shape, options, decoder, phase }))
     }
@@ -159,6 +172,11 @@ impl Benchmark for Inference {
 
 fn fused(mut grid: Grid) -> Grid {
     grid.push(axis("attention", &["fused"]));
+    grid
+}
+
+fn as_graph(mut grid: Grid) -> Grid {
+    grid.push(axis("launch_mode", &["graph"]));
     grid
 }
 
@@ -288,7 +306,7 @@ impl Prepared for Case<'_> {
         let gflops = self.decoder.flops() / time_ns;
         let peak = check_compute(gflops, self.device, dtype, &self.options)?;
         let mut fields = Fields::new().with("operation", self.phase.clone()).with("dtype", dtype.as_str());
-        fields.set("provider", self.decoder.provider());
+        fields.set("provider", self.decoder.provider.clone());
         if is_cpu(self.device.info()) {
             fields.set("threads", self.options.threads.unwrap_or(1));
         }

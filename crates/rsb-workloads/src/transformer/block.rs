@@ -4,7 +4,7 @@ use rsb_device::operation::{
     Attention, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth, Rearrange,
 };
 use rsb_device::random::{Distribution, Values};
-use rsb_device::{Buffer, Device, Operation, Options, convert};
+use rsb_device::{Buffer, Device, Kernel, Operation, Options, convert};
 use rsb_model::Dtype;
 
 use super::{Mlp, Model, Pass, Shape, Stage};
@@ -78,7 +78,7 @@ struct Staged {
 
 /// A model with all its weights, filled from the seed.
 pub(super) fn model<'d>(device: &'d dyn Device, shape: Shape, options: &Options) -> Result<Model<'d>, Failure> {
-    let mut builder = Builder { device, shape, options, stages: Vec::new(), filled: 0, taken: 0 };
+    let mut builder = Builder { device, shape, options, stages: Vec::new(), kernels: Vec::new(), filled: 0, taken: 0 };
     let words = if shape.vocabulary > 0 { Some(builder.words()?) } else { None };
     let inputs = (0..shape.steps).map(|step| builder.input(step)).collect::<Result<Vec<_>, _>>()?;
     let mut room = builder.room()?;
@@ -104,7 +104,8 @@ struct Builder<'b, 'd> {
     /// As it is at the pass that is built.
     shape: Shape,
     options: &'b Options,
-    stages: Vec<Stage<'d>>,
+    stages: Vec<Stage>,
+    kernels: Vec<Box<dyn Kernel + 'd>>,
     /// Buffers filled so far: each has numbers of its own.
     filled: usize,
     /// Elements allocated.
@@ -233,7 +234,8 @@ impl<'d> Builder<'_, 'd> {
             self.tell(words, &output)?;
             output = words.logits.clone();
         }
-        Ok(Pass { shape, input, output, stages: std::mem::take(&mut self.stages), last_block })
+        let (stages, kernels) = (std::mem::take(&mut self.stages), std::mem::take(&mut self.kernels));
+        Ok(Pass { shape, input, output, stages, kernels, last_block })
     }
 
     /// `rows` rows of x, which has `of`, by their indices.
@@ -304,7 +306,8 @@ impl<'d> Builder<'_, 'd> {
     fn stage(&mut self, operation: Operation, buffers: &[&Buffer]) -> Result<(), Failure> {
         let buffers: Vec<Buffer> = buffers.iter().map(|&buffer| buffer.clone()).collect();
         let kernel = self.device.prepare(&operation, self.options, &buffers)?;
-        self.stages.push(Stage { operation, buffers, kernel });
+        self.stages.push(Stage { operation, buffers });
+        self.kernels.push(kernel);
         Ok(())
     }
 

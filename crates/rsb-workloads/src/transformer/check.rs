@@ -153,7 +153,7 @@ impl Meter {
 /// One stage under examination.
 struct Check<'m, 'd> {
     model: &'m Model<'d>,
-    stage: &'m Stage<'d>,
+    stage: &'m Stage,
     error: Meter,
 }
 
