@@ -153,8 +153,15 @@ fn a_transformer_prefills_and_decodes_with_and_without_its_cache_and_may_be_a_lo
     check(&results, 4);
     assert!(number(&results, "/prefill/", "forward_time_ms") > 0.0);
     assert!(number(&results, "/prefill/", "total_time_ms") > 0.0);
-    for name in ["ttft_ms", "tpot_ms", "total_time_ms", "tokens_per_second", "memory_used_mb"] {
+    for name in ["total_time_ms", "tokens_per_second", "memory_used_mb"] {
         assert!(number(&results, "/decode/", name) >= 0.0);
+    }
+    // On a machine too busy to tell the first token from all of them, neither is told.
+    let decoded = find(&document(&results), "/decode/")["results"][0].clone();
+    match (decoded["ttft_ms"].as_f64(), decoded["tpot_ms"].as_f64()) {
+        (Some(first), Some(each)) => assert!(first > 0.0 && each > 0.0, "{decoded}"),
+        (None, None) => assert!(decoded.get("ttft_ms").is_some_and(Value::is_null), "{decoded}"),
+        _ => panic!("one without the other: {decoded}"),
     }
     let shape = |part: &str| find(&document(&results), part)["results"][0]["output_shape"].clone();
     assert_eq!((shape("/prefill/"), shape("/decode/")), ("1x32x1000".into(), "1x36".into()));

@@ -8,6 +8,7 @@ mod gemm;
 mod heap;
 pub mod instructions;
 mod kernels;
+mod matrix;
 mod memory;
 mod numa;
 mod onednn;

@@ -7,7 +7,7 @@ use super::*;
 use rsb_device::convert::{decode, word};
 use rsb_device::operation::{
     Allocate, Attention, Churn, Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp,
-    PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Touch,
+    OutputWidth, PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Touch,
 };
 use rsb_device::reference::{execute, fill, tolerance, verify};
 
@@ -50,6 +50,28 @@ fn close(operation: &Operation, found: &[f64], expected: &[f64]) {
             error <= limit || found.to_bits() == expected.to_bits(),
             "{operation:?}: element {index} is {found}, not {expected}"
         );
+    }
+}
+
+/// A product by one of our own providers, where this CPU has what it needs.
+fn check_where_it_is(gemm: &Gemm, provider: &str, count: u32) {
+    let options = Options { provider: Some(provider.to_owned()), ..threads(count) };
+    match check(&Operation::Gemm(*gemm), &options) {
+        Ok(()) => {}
+        Err(DeviceError::Unsupported(reason)) => {
+            assert!(provider != "native" && reason.why.contains("this CPU"), "{reason}");
+        }
+        Err(failed) => panic!("{failed}"),
+    }
+}
+
+#[test]
+fn products_of_our_own_of_more_than_a_block() {
+    for name in crate::matrix::NAMES {
+        for (dtype, k) in [(Dtype::F32, 1030), (Dtype::F16, 1030), (Dtype::Bf16, 2053), (Dtype::I8, 4105)] {
+            check_where_it_is(&Gemm::new(dtype, 490, 7, k), name, 1);
+            check_where_it_is(&Gemm { transpose_b: true, ..Gemm::new(dtype, 3, 2050, k) }, name, 2);
+        }
     }
 }
 
@@ -164,6 +186,23 @@ proptest! {
             ..Gemm::new(dtype, m, n, k)
         };
         check(&Operation::Gemm(gemm), &threads(count)).unwrap();
+    }
+
+    #[test]
+    fn products_of_our_own(
+        dtype in prop::sample::select(vec![Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8]),
+        name in prop::sample::select(crate::matrix::NAMES.to_vec()),
+        sizes in (1_u64..150, 1_u64..150, 1_u64..150, 1_u64..4),
+        (transpose_a, transpose_b, is_narrow) in any::<(bool, bool, bool)>(),
+        factors in (prop::sample::select(vec![1.0, -0.5]), prop::sample::select(vec![0.0, 1.0, 0.5])),
+        count in any_threads(),
+    ) {
+        let (m, n, k, batch) = sizes;
+        // Products of i8 are whole numbers, which a half of is none.
+        let (alpha, beta) = if dtype == Dtype::I8 { (factors.0 * 2.0, factors.1 * 2.0) } else { factors };
+        let stored = if is_narrow && dtype != Dtype::I8 { OutputWidth::AsInputs } else { OutputWidth::Wide };
+        let gemm = Gemm { batch, transpose_a, transpose_b, alpha, beta, stored, ..Gemm::new(dtype, m, n, k) };
+        check_where_it_is(&gemm, name, count);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rsb_model::environment::Cache;
 use rsb_model::shape::parse_bytes;
-use rsb_model::{DeviceRef, DeviceType};
+use rsb_model::{DeviceRef, DeviceType, Dtype};
 
 use crate::device::DeviceInfo;
 
@@ -30,6 +30,26 @@ pub fn read() -> DeviceInfo {
 pub fn usable_threads() -> u32 {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     u32::try_from(threads).unwrap_or(u32::MAX)
+}
+
+/// Whether the CPU has units of this type that no burst of ours keeps busy: for whole tiles (AMX), or for sums in 16 bits.
+pub fn has_wider_units(dtype: Dtype) -> bool {
+    has_flag(&text("/proc/cpuinfo"), flags_of(dtype))
+}
+
+/// What Linux calls them.
+const fn flags_of(dtype: Dtype) -> &'static [&'static str] {
+    match dtype {
+        Dtype::Bf16 => &["amx_bf16"],
+        Dtype::F16 => &["amx_fp16", "avx512_fp16"],
+        Dtype::I8 => &["amx_int8"],
+        _ => &[],
+    }
+}
+
+fn has_flag(cpuinfo: &str, wanted: &[&str]) -> bool {
+    let line = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    line.split_whitespace().any(|flag| wanted.contains(&flag))
 }
 
 fn text(path: impl AsRef<Path>) -> String {
@@ -113,6 +133,14 @@ fn count_list(list: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn units_for_tiles_are_found_by_name() {
+        let cpuinfo = "processor\t: 0\nflags\t\t: fpu avx512_bf16 amx_tile amx_int8\nbugs\t\t:\n";
+        let has = |dtype| has_flag(cpuinfo, flags_of(dtype));
+        assert!(has(Dtype::I8) && !has(Dtype::Bf16) && !has(Dtype::F16) && !has(Dtype::F32));
+        assert!(!has_flag("", flags_of(Dtype::I8)));
+    }
 
     #[test]
     fn this_machine_has_threads_memory_and_a_name() {

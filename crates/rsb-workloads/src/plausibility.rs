@@ -6,7 +6,7 @@ pub(crate) mod gpu;
 use std::time::Duration;
 
 use rsb_device::operation::PeakArithmetic;
-use rsb_device::{Device, DeviceInfo, Operation, Options};
+use rsb_device::{Device, DeviceInfo, Operation, Options, host_cpu};
 use rsb_model::environment::Cache;
 use rsb_model::unit::gigaflops;
 use rsb_model::{Dtype, Fields, Reason};
@@ -29,7 +29,8 @@ const LOOKS: u32 = 100;
 /// 6.5 GHz, in GB/s.
 const CORE_GB_S: f64 = 3.0 * 64.0 * 6.5;
 
-/// More than any CPU core computes without tiles: two 64-byte vectors of f32 multiply-adds a clock at 6.5 GHz.
+/// More than any CPU core computes without tiles: two 64-byte vectors of f32 multiply-adds a clock at 6.5 GHz. In a lane of f32
+/// there are two numbers of 16 bits, and four of 8.
 const CORE_GFLOPS: f64 = 2.0 * 16.0 * 2.0 * 6.5;
 
 /// No cache answers sooner: three clocks at 6.5 GHz, in nanoseconds.
@@ -96,7 +97,17 @@ pub(crate) fn check_core_rate(gflops: f64, timed: &Timed<'_>) -> Result<(), Fail
         let counted = if timed.options.provider.as_deref() == Some("sparse") { 2.0 } else { 1.0 };
         return check_gpu_rate(gflops, counted, info, timed.operation.dtype().unwrap_or(Dtype::F32));
     }
-    let limit = CORE_GFLOPS * cores(info, timed.threads());
+    check_cores(gflops, timed.operation.dtype().unwrap_or(Dtype::F32), info, &timed.options)
+}
+
+/// Refuses a rate above what CPU cores can compute in this type without tiles.
+fn check_cores(gflops: f64, dtype: Dtype, info: &DeviceInfo, options: &Options) -> Result<(), Failure> {
+    let in_a_lane = match dtype {
+        Dtype::F16 | Dtype::Bf16 => 2.0,
+        Dtype::I8 => 4.0,
+        _ => 1.0,
+    };
+    let limit = CORE_GFLOPS * in_a_lane * cores(info, options.threads.unwrap_or(1));
     check(gflops, limit, "GFLOP/s", "what CPU cores can compute")
 }
 
@@ -176,21 +187,41 @@ fn peak_above(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options)
             None => measured_peak(device, dtype, options),
         };
     }
-    let Some(peak) = measured_peak(device, dtype, options)? else { return Ok(None) };
-    // Units for whole tiles of bf16 (AMX) do up to 32 times what the f32 units do, and have no burst here.
-    let tiles = if dtype == Dtype::Bf16 { 32.0 } else { 1.0 };
+    if !info.device.is_cpu() {
+        // What another driver makes of a burst is not what the CPU can do.
+        check_cores(gflops, dtype, info, options)?;
+        return measured_peak(device, dtype, options);
+    }
+    let (burst, peak) = match measured_peak(device, dtype, options)? {
+        Some(peak) => (dtype, peak),
+        None => match measured_peak(device, Dtype::F32, options)? {
+            Some(peak) => (Dtype::F32, peak),
+            None => return Ok(None),
+        },
+    };
+    let times = if burst == dtype { 1.0 } else { most_over_f32(dtype, host_cpu::has_wider_units(dtype)) };
     let mut limit = peak;
     for _ in 0..LOOKS {
-        if gflops <= limit * tiles * CPU_SLACK {
+        if gflops <= limit * times * CPU_SLACK {
             break;
         }
         std::thread::sleep(Duration::from_millis(10));
         limit = limit
-            .max(measured_peak(device, dtype, options)?.unwrap_or(0.0))
-            .max(peak_of_cores(device, dtype, options)?);
+            .max(measured_peak(device, burst, options)?.unwrap_or(0.0))
+            .max(peak_of_cores(device, burst, options)?);
     }
-    check(gflops, limit * tiles * CPU_SLACK, "GFLOP/s", "twice the peak measured beside it")?;
-    Ok((dtype != Dtype::Bf16).then_some(peak))
+    check(gflops, limit * times * CPU_SLACK, "GFLOP/s", "twice the peak measured beside it")?;
+    Ok((times <= 1.0).then_some(peak))
+}
+
+/// How much more than f32 a CPU does of a type that it has no burst of: units for whole tiles of bf16, f16 or i8 (AMX) do up to
+/// 32 times as much, four i8 take the place of one f32, and numbers of 16 bits are else computed in f32.
+fn most_over_f32(dtype: Dtype, has_wider_units: bool) -> f64 {
+    match dtype {
+        _ if has_wider_units => 32.0,
+        Dtype::I8 => 4.0,
+        _ => 1.0,
+    }
 }
 
 /// As many times what one core does alone as there are threads: all of them together are rarely undisturbed on a busy
@@ -217,15 +248,10 @@ pub(crate) fn check(found: f64, limit: f64, unit: &str, name: &str) -> Result<()
 }
 
 /// The arithmetic peak of `dtype` on as many threads, in GFLOP/s: the best of several bursts of a few milliseconds
-/// together. `None` where the device has no kernel for it. 16-bit types are computed in f32 on CPUs.
+/// together. `None` where the device has no kernel for it.
 fn measured_peak(device: &dyn Device, dtype: Dtype, options: &Options) -> Result<Option<f64>, Failure> {
     const BURSTS: u32 = 16;
-    let info = device.info();
-    let dtype = match dtype {
-        Dtype::F16 | Dtype::Bf16 if !gpu::is_gpu(info) => Dtype::F32,
-        other => other,
-    };
-    let operations = burst(info, dtype, options.threads.unwrap_or(1));
+    let operations = burst(device.info(), dtype, options.threads.unwrap_or(1));
     let operation = Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
     let flops = operation.flops();
     let options = Options { threads: options.threads, ..Options::default() };

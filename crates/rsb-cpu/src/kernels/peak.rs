@@ -3,11 +3,14 @@
 //! Each chain goes `x ← u·x + v`, `x ← a·x + x` by turns, with random u and v and an a from -3/4 to -1/2: full mantissas,
 //! bounded, unlike in every chain and lane. It ends where f64 says it does, however many turns it made.
 
+mod dots;
+
 use std::sync::Mutex;
 
+use half::bf16;
 use rsb_model::Dtype;
 
-use super::{Bound, CpuKernel, ThreadPool, no_kernel};
+use super::{Bound, CpuKernel, ThreadPool, no_kernel, unsupported};
 use rsb_device::device::DeviceError;
 use rsb_device::operation::PeakArithmetic;
 use rsb_device::random::{Distribution, Values};
@@ -25,7 +28,10 @@ pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, Dev
     let (burst, name) = match op.dtype {
         Dtype::F32 => burst_f32(),
         Dtype::F64 => burst_f64(),
-        other => return Err(no_kernel("peak arithmetic", other, "f32 and f64")),
+        Dtype::Bf16 | Dtype::I8 => dots::burst(op.dtype)?,
+        other => {
+            return Err(no_kernel("peak arithmetic", other, "f32 and f64, and for bf16 and i8 where it has units"));
+        }
     };
     let units = (op.operations / PeakArithmetic::UNIT) as usize;
     let (dtype, output) = (op.dtype, bound.span(0));
@@ -47,6 +53,8 @@ pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, Dev
         unsafe {
             match dtype {
                 Dtype::F64 => output.slice_mut::<f64>(&(0..1)).fill(end),
+                Dtype::Bf16 => output.slice_mut::<bf16>(&(0..1)).fill(bf16::from_f64(end)),
+                Dtype::I8 => output.slice_mut::<i8>(&(0..1)).fill(end as i8),
                 _ => output.slice_mut::<f32>(&(0..1)).fill(end as f32),
             }
         }

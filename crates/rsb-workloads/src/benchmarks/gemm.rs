@@ -47,6 +47,8 @@ const AXES: &[AxisInfo] = &[
             "cublaslt",
             "native",
             "native-naive",
+            "native-avx512",
+            "native-avx2",
         ]),
     ),
     AxisInfo::named(
@@ -152,8 +154,9 @@ impl Benchmark for GemmBenchmark {
         ]);
         if is_cpu(device) {
             let large = || axis("shape", &["1024x1024x1024"]);
-            let providers = &["gemm", "openblas", "mkl", "onednn"];
+            let providers = &["gemm", "native", "openblas", "mkl", "onednn"];
             grids.push(grid([axis("dtype", &["f32"]), large(), axis("provider", providers)]));
+            grids.push(grid([axis("dtype", &["bf16", "i8"]), large(), axis("provider", &["native", "onednn"])]));
             grids.push(grid([axis("dtype", &["i8"]), large()]));
             grids.push(grid([axis("dtype", &["f32"]), large(), ("threads", thread_counts(device))]));
         }

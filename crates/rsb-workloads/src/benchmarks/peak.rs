@@ -37,7 +37,8 @@ impl Benchmark for ComputePeak {
         if breadth >= Breadth::Standard {
             grids.push(grid([axis("dtype", &["f64"])]));
             if is_cpu(device) {
-                grids.push(grid([axis("dtype", &["f32", "f64"]), ("threads", thread_counts(device))]));
+                let types = &["f32", "f64", "bf16", "i8"];
+                grids.push(grid([axis("dtype", types), ("threads", thread_counts(device))]));
             }
         }
         grids

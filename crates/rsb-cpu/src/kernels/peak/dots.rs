@@ -1,0 +1,176 @@
+//! The highest rate of sums of products of bf16 and i8, by the units that the CPU has for them, in twelve chains as in f32.
+//!
+//! With bf16 a chain goes `x ← x + a·b`, `x ← x − a·b` by turns, and half a turn more at the end, so that it ends at a·b; with i8
+//! `x ← x + a·b` for two pairs by turns, modulo 2³², which ends at one number exactly. Operands are random in every lane.
+
+use rsb_device::device::DeviceError;
+use rsb_device::host_cpu;
+use rsb_model::Dtype;
+
+use super::{Burst, unsupported};
+
+/// The burst of `dtype` and what it is called.
+///
+/// # Errors
+/// When the CPU has no unit for it, or one that no burst here keeps busy.
+pub(super) fn burst(dtype: Dtype) -> Result<(Burst, &'static str), DeviceError> {
+    let cannot = |why: &str, cure| Err(unsupported(format!("peak arithmetic of {dtype}"), why, cure));
+    if host_cpu::has_wider_units(dtype) {
+        let why = "its units for whole tiles (AMX) are faster than any that this program can keep busy";
+        return cannot(why, "measure whole products instead: gemm --axis provider=onednn");
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(found) = x86::burst(dtype) {
+        return Ok(found);
+    }
+    cannot("this CPU has no unit for it: it is computed in f32, or in wider whole numbers", "choose f32 or f64")
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{
+        __m256i, __m512, __m512bh, __m512i, _mm256_dpbusd_avx_epi32, _mm512_dpbf16_ps, _mm512_dpbusd_epi32,
+    };
+    use std::hint::black_box;
+    use std::mem::transmute;
+
+    use half::bf16;
+    use rsb_device::operation::PeakArithmetic;
+    use rsb_device::random::{Distribution, Values};
+    use rsb_model::Dtype;
+
+    use super::super::{Burst, CHAINS, SEED};
+
+    pub(super) fn burst(dtype: Dtype) -> Option<(Burst, &'static str)> {
+        let avx512 = std::arch::is_x86_feature_detected!("avx512f");
+        match dtype {
+            Dtype::Bf16 if avx512 && std::arch::is_x86_feature_detected!("avx512bf16") => {
+                // SAFETY: AVX-512 BF16 was just found.
+                Some((|units| unsafe { bf16_avx512(units) }, "native-avx512bf16"))
+            }
+            Dtype::I8 if avx512 && std::arch::is_x86_feature_detected!("avx512vnni") => {
+                // SAFETY: AVX-512 VNNI was just found.
+                Some((|units| unsafe { i8_avx512(units) }, "native-avx512vnni"))
+            }
+            Dtype::I8
+                if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("avxvnni") =>
+            {
+                // SAFETY: AVX-VNNI was just found.
+                Some((|units| unsafe { i8_avx(units) }, "native-avxvnni"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Random numbers from 1/2 to 1 of either sign, exact in bf16.
+    fn numbers(which: usize) -> [bf16; 32] {
+        let values = Values::new(SEED, which, Distribution::Signed);
+        std::array::from_fn(|lane| {
+            let value = values.wide(lane as u64);
+            bf16::from_f64(value / 2.0 + value.signum() / 2.0)
+        })
+    }
+
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    fn bf16_avx512(units: usize) -> f64 {
+        // SAFETY: vectors are their lanes, and any bits are numbers, here and below.
+        let vector = |lanes: [bf16; 32]| unsafe { transmute::<[bf16; 32], __m512bh>(lanes) };
+        let (a, b) = (black_box([0, 1, 2, 3].map(numbers)), black_box([4, 5, 6].map(numbers)));
+        let of_a = a.map(vector);
+        let of_b = b.map(|lanes| [vector(lanes), vector(lanes.map(|x| -x))]);
+        // SAFETY: as above.
+        let mut sums = [unsafe { transmute::<[f32; 16], __m512>([0.0; 16]) }; CHAINS].map(black_box);
+        let mut half_a_turn = |sign: usize| {
+            for (chain, sum) in sums.iter_mut().enumerate() {
+                *sum = _mm512_dpbf16_ps(*sum, of_a[chain % 4], of_b[chain % 3][sign]);
+            }
+        };
+        for _ in 0..units * (PeakArithmetic::UNIT as usize / (128 * CHAINS)) {
+            half_a_turn(0);
+            half_a_turn(1);
+        }
+        if units > 0 {
+            half_a_turn(0);
+        }
+        let (mut off, mut scale) = (0.0_f64, 0.0_f64);
+        for (chain, sum) in sums.into_iter().enumerate() {
+            // SAFETY: as above.
+            let ends = unsafe { transmute::<__m512, [f32; 16]>(sum) };
+            let (a, b) = (a[chain % 4].map(bf16::to_f64), b[chain % 3].map(bf16::to_f64));
+            for (lane, end) in ends.into_iter().enumerate() {
+                let right = a[2 * lane] * b[2 * lane] + a[2 * lane + 1] * b[2 * lane + 1];
+                let difference = (f64::from(end) - right).abs();
+                off = if difference <= off { off } else { difference };
+                scale = scale.max(right.abs());
+            }
+        }
+        off / scale
+    }
+
+    /// Random bytes.
+    fn bytes<const COUNT: usize>(which: usize) -> [u8; COUNT] {
+        let values = Values::new(SEED, which, Distribution::Unit);
+        std::array::from_fn(|lane| (values.wide(lane as u64) * 256.0) as u8)
+    }
+
+    macro_rules! whole_numbers {
+        ($name:ident, $features:literal, $vector:ty, $bytes:literal, $add_products:ident) => {
+            #[target_feature(enable = $features)]
+            fn $name(units: usize) -> f64 {
+                // SAFETY: vectors are their lanes, and any bits are numbers, here and below.
+                let vector = |lanes: [u8; $bytes]| unsafe { transmute::<[u8; $bytes], $vector>(lanes) };
+                let (a, b) = (black_box([0, 1, 2, 3].map(bytes::<$bytes>)), black_box([4, 5, 6].map(bytes::<$bytes>)));
+                let (of_a, of_b) = (a.map(vector), b.map(vector));
+                let mut sums = [vector([0; $bytes]); CHAINS].map(black_box);
+                let turns = units * (PeakArithmetic::UNIT as usize / (4 * $bytes * CHAINS));
+                for _ in 0..turns {
+                    for (chain, sum) in sums.iter_mut().enumerate() {
+                        *sum = $add_products(*sum, of_a[chain % 4], of_b[chain % 3]);
+                    }
+                    for (chain, sum) in sums.iter_mut().enumerate() {
+                        *sum = $add_products(*sum, of_a[(chain + 1) % 4], of_b[chain % 3]);
+                    }
+                }
+                let modulo = (turns as u32).cast_signed();
+                let dot = |a: &[u8], b: &[u8]| -> i32 {
+                    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(b.cast_signed())).sum()
+                };
+                let is_right = sums.into_iter().enumerate().all(|(chain, sum)| {
+                    // SAFETY: as above.
+                    let ends = unsafe { transmute::<$vector, [i32; $bytes / 4]>(sum) };
+                    ends.into_iter().enumerate().all(|(lane, end)| {
+                        let four = 4 * lane..4 * lane + 4;
+                        let b = &b[chain % 3][four.clone()];
+                        let turn = dot(&a[chain % 4][four.clone()], b) + dot(&a[(chain + 1) % 4][four], b);
+                        units > 0 && end == turn.wrapping_mul(modulo)
+                    })
+                });
+                if is_right { 0.0 } else { 1.0 }
+            }
+        };
+    }
+    whole_numbers!(i8_avx512, "avx512f,avx512vnni", __m512i, 64, _mm512_dpbusd_epi32);
+    whole_numbers!(i8_avx, "avx2,avxvnni", __m256i, 32, _mm256_dpbusd_avx_epi32);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_end_where_they_should_and_those_that_never_moved_do_not() {
+        for (dtype, most) in [(Dtype::Bf16, 1e-6), (Dtype::I8, 0.0)] {
+            match burst(dtype) {
+                Ok((burst, _)) => {
+                    for units in [1, 2, 5] {
+                        let error = burst(units);
+                        assert!(error <= most, "{dtype}: {error:e}");
+                    }
+                    assert!((burst(0) - 1.0).abs() < 1e-12, "{dtype}");
+                }
+                Err(DeviceError::Unsupported(reason)) => assert!(!reason.cure.is_empty(), "{reason}"),
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+}

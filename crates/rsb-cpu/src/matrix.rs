@@ -1,0 +1,223 @@
+//! Products of matrices by kernels of our own: f32, f16, bf16 and i8, by the widest units that the CPU has.
+//!
+//! The way of Goto and of BLIS: blocks of B and of A are packed into panels that lie in the second cache, a panel of B stays in
+//! the first, and tiles of C in registers. Threads divide C, and each packs what it needs itself.
+#![allow(unsafe_code)]
+// A function without a CPU's instructions takes part in one that is compiled for them only by becoming a part of it.
+#![allow(clippy::inline_always)]
+
+mod pack;
+mod share;
+mod tile;
+mod unit;
+mod way;
+
+use std::sync::Mutex;
+
+use half::{bf16, f16};
+use rsb_device::device::DeviceError;
+use rsb_device::operation::Gemm;
+use rsb_model::Dtype;
+
+use super::gemm::Product;
+use super::thread_pool::ThreadPool;
+use pack::Source;
+use share::Part;
+use way::Way;
+pub(super) use way::{NAMES, check};
+
+/// A product that is ready to run.
+pub(super) struct Ready {
+    product: Product,
+    way: Way,
+    /// What each thread does, and where.
+    work: Vec<(Vec<Part>, Mutex<Room>)>,
+}
+
+impl Ready {
+    /// The product by `name`, one of [`NAMES`], on so many threads.
+    ///
+    /// # Errors
+    /// When that cannot do it, or there is no memory for what is packed.
+    pub(super) fn new(name: &str, product: Product, threads: usize) -> Result<Self, DeviceError> {
+        let op = &product.op;
+        let way = way::find(name, op).map_err(DeviceError::Unsupported)?;
+        let with_room = |parts: Vec<Part>| {
+            let most = parts
+                .iter()
+                .fold((0, 0), |(rows, columns), part| (part.rows.len().max(rows), part.columns.len().max(columns)));
+            Some((parts, Mutex::new(Room::new(&way, op, most)?)))
+        };
+        let work = share::parts(op, threads, way.tile).into_iter().map(with_room).collect::<Option<Vec<_>>>();
+        let work = work.ok_or_else(|| super::refused_memory(product.op.k.saturating_mul(4 * op.m.max(op.n))))?;
+        Ok(Self { product, way, work })
+    }
+
+    /// Which units do it.
+    pub(super) fn name(&self) -> &'static str {
+        self.way.name
+    }
+
+    /// Does it on the threads of `pool`, which are as many as it was made ready for.
+    ///
+    /// # Safety
+    /// The matrices must be as large as the operation says and outlive the call, and C must overlap neither A nor B and be
+    /// nobody else's.
+    pub(super) unsafe fn run(&self, pool: &ThreadPool) {
+        pool.each(|index| {
+            let Some((parts, room)) = self.work.get(index) else { return };
+            let Ok(mut room) = room.lock() else { return };
+            for part in parts {
+                // SAFETY: parts lie within the matrices and those of C are disjoint; the way was found on this CPU; the
+                // rest is the promise of the caller.
+                unsafe {
+                    (self.way.block)(&Task::new(&self.product, part), &mut room);
+                    finish(&self.product, part, &room);
+                }
+            }
+        });
+    }
+}
+
+/// Memory of a thread's own.
+struct Room {
+    a: Vec<Line>,
+    b: Vec<Line>,
+    /// Sums that are not C yet, row by row, where C holds something else than plain sums of 32 bits.
+    sums: Vec<Line>,
+    /// A tile that C has not all rows or columns of.
+    tile: Vec<Line>,
+    /// What each column of a panel of B begins with.
+    begin: Vec<Line>,
+}
+
+/// A cache line of words.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[allow(dead_code)] [u32; 16]);
+
+/// Room for so many words, or nothing where there is none.
+fn lines(words: usize) -> Option<Vec<Line>> {
+    let mut lines = Vec::new();
+    let count = words.div_ceil(16);
+    lines.try_reserve_exact(count).ok()?;
+    lines.resize(count, Line([0; 16]));
+    Some(lines)
+}
+
+impl Room {
+    fn new(way: &Way, op: &Gemm, (rows, columns): (usize, usize)) -> Option<Self> {
+        let words = (op.k as usize).div_ceil(way.group).min(way::DEPTH);
+        let (tile_rows, tile_columns) = way.tile;
+        let room = |most: usize, count: usize, tile: usize| {
+            lines(most.min(count.next_multiple_of(tile)).next_multiple_of(tile) * words)
+        };
+        Some(Self {
+            a: room(way::ROWS, rows, tile_rows)?,
+            b: room(way::COLUMNS, columns, tile_columns)?,
+            sums: lines(if is_direct(op) { 0 } else { rows * columns })?,
+            tile: lines(tile_rows * tile_columns)?,
+            begin: lines(tile_columns)?,
+        })
+    }
+}
+
+/// Whether sums are what C holds.
+fn is_direct(op: &Gemm) -> bool {
+    (op.alpha, op.beta) == (1.0, 0.0) && matches!(op.output_dtype(), Dtype::F32 | Dtype::I32)
+}
+
+/// What a way has to do: the sums of a part of C.
+struct Task<'p> {
+    part: &'p Part,
+    op: Gemm,
+    /// Bytes at which the matrices of the batch begin.
+    a: *const u8,
+    b: *const u8,
+    /// Where the first sum of the part goes in C, and words from row to row.
+    c: *mut u32,
+    stride: usize,
+}
+
+impl<'p> Task<'p> {
+    /// # Safety
+    /// As [`Ready::run`].
+    unsafe fn new(product: &Product, part: &'p Part) -> Self {
+        let op = product.op;
+        let width = op.dtype.bytes(1) as usize;
+        let (m, n, k) = (op.m as usize, op.n as usize, op.k as usize);
+        // SAFETY: the batch has this part, by the promise of the caller.
+        unsafe {
+            Self {
+                part,
+                op,
+                a: product.a.start::<u8>().add(part.batch * m * k * width),
+                b: product.b.start::<u8>().add(part.batch * op.stride_b() as usize * width),
+                c: product.c.start::<u32>().wrapping_add(part.batch * m * n + part.rows.start * n + part.columns.start),
+                stride: n,
+            }
+        }
+    }
+
+    /// Rows of A as lanes.
+    fn a<E>(&self) -> Source<E> {
+        let (m, k) = (self.op.m as usize, self.op.k as usize);
+        let (lane, step) = if self.op.transpose_a { (1, m) } else { (k, 1) };
+        Source { start: self.a.cast(), lane, step, depth: k }
+    }
+
+    /// Columns of B as lanes.
+    fn b<E>(&self) -> Source<E> {
+        let (n, k) = (self.op.n as usize, self.op.k as usize);
+        let (lane, step) = if self.op.transpose_b { (k, 1) } else { (1, n) };
+        Source { start: self.b.cast(), lane, step, depth: k }
+    }
+}
+
+/// Makes C of sums that are not C yet: α times them plus β times what was there, in the type of C.
+///
+/// # Safety
+/// As [`Ready::run`], for a part that this thread alone works on.
+unsafe fn finish(product: &Product, part: &Part, room: &Room) {
+    let op = product.op;
+    if is_direct(&op) {
+        return;
+    }
+    let (m, n) = (op.m as usize, op.n as usize);
+    let columns = part.columns.len();
+    for (index, row) in part.rows.clone().enumerate() {
+        let first = part.batch * m * n + row * n + part.columns.start;
+        let elements = first..first + columns;
+        // SAFETY: the room holds as many sums, as any bits are numbers; this row of C is within it and nobody else's.
+        unsafe {
+            let sums = room.sums.as_ptr().cast::<u32>().add(index * columns);
+            let (as_floats, as_integers) = (
+                std::slice::from_raw_parts(sums.cast::<f32>(), columns),
+                std::slice::from_raw_parts(sums.cast::<i32>(), columns),
+            );
+            match op.output_dtype() {
+                Dtype::F32 => combine(&op, product.c.slice_mut::<f32>(&elements), as_floats, |x| x, |x| x),
+                Dtype::F16 => {
+                    combine(&op, product.c.slice_mut::<f16>(&elements), as_floats, f16::to_f32, f16::from_f32);
+                }
+                Dtype::Bf16 => {
+                    combine(&op, product.c.slice_mut::<bf16>(&elements), as_floats, bf16::to_f32, bf16::from_f32);
+                }
+                _ => {
+                    for (c, sum) in product.c.slice_mut::<i32>(&elements).iter_mut().zip(as_integers) {
+                        let old = if op.reads_c() { op.beta * f64::from(*c) } else { 0.0 };
+                        *c = (op.alpha * f64::from(*sum) + old) as i32;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// C ← α·sums + β·C, without reading C where β is zero.
+fn combine<T: Copy>(op: &Gemm, c: &mut [T], sums: &[f32], wide: fn(T) -> f32, narrow: fn(f32) -> T) {
+    let (alpha, beta) = (op.alpha as f32, op.beta as f32);
+    for (c, sum) in c.iter_mut().zip(sums) {
+        *c = narrow(if op.reads_c() { alpha * sum + beta * wide(*c) } else { alpha * sum });
+    }
+}

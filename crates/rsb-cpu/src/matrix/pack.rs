@@ -1,0 +1,194 @@
+//! Rows of A and columns of B as they are multiplied: panels of some *lanes*, word by word in depth, zeros behind the end.
+
+use std::ops::Range;
+
+/// How elements become a word of 32 bits.
+///
+/// # Safety
+/// `word` reads `count` elements, one to `GROUP`, that lie `stride` elements apart from `at` on.
+pub(super) unsafe trait Packing {
+    type Element: Copy;
+    /// Elements in a word.
+    const GROUP: usize;
+
+    /// The elements from the first on, zeros for those that lack.
+    unsafe fn word(at: *const Self::Element, stride: usize, count: usize) -> u32;
+}
+
+macro_rules! packing {
+    ($(#[$about:meta])* $name:ident, $element:ty, $group:literal, |$value:ident, $index:ident| $place:expr, |$word:ident| $finish:expr) => {
+        $(#[$about])*
+        pub(super) struct $name;
+
+        // SAFETY: `word` reads what the trait says.
+        unsafe impl Packing for $name {
+            type Element = $element;
+            const GROUP: usize = $group;
+
+            #[inline(always)]
+            unsafe fn word(at: *const $element, stride: usize, count: usize) -> u32 {
+                let mut $word = 0_u32;
+                for index in 0..count.min($group) {
+                    // SAFETY: one of the elements that the caller names.
+                    let ($value, $index) = (unsafe { *at.add(index * stride) }, index as u32);
+                    $word |= $place;
+                }
+                $finish
+            }
+        }
+    };
+}
+
+packing!(
+    /// f32 as it is.
+    F32,
+    u32,
+    1,
+    |element, index| element << index,
+    |word| word
+);
+packing!(
+    /// bf16 as f32, whose upper half it is.
+    WidenBf16,
+    u16,
+    1,
+    |element, index| u32::from(element) << (16 + index),
+    |word| word
+);
+packing!(
+    /// f16 as f32.
+    WidenF16,
+    u16,
+    1,
+    |element, index| half::f16::from_bits(element).to_f32().to_bits() << index,
+    |word| word
+);
+packing!(
+    /// Pairs of 16 bits.
+    Pairs,
+    u16,
+    2,
+    |element, index| u32::from(element) << (16 * index),
+    |word| word
+);
+packing!(
+    /// Fours of i8.
+    Fours,
+    u8,
+    4,
+    |element, index| u32::from(element) << (8 * index),
+    |word| word
+);
+packing!(
+    /// Fours of i8 as u8, 128 more: the instruction takes no other A. What that is too much, 128 for each element of B, is
+    /// taken off where a tile begins.
+    FoursFrom128,
+    u8,
+    4,
+    |element, index| u32::from(element) << (8 * index),
+    |word| word ^ 0x8080_8080
+);
+packing!(
+    /// Two i8 as i16.
+    PairsOfI8,
+    u8,
+    2,
+    |element, index| u32::from(i16::from(element.cast_signed()).cast_unsigned()) << (16 * index),
+    |word| word
+);
+
+/// A matrix as panels see it: rows of A or columns of B are lanes, and its sums go along the depth.
+pub(super) struct Source<E> {
+    pub(super) start: *const E,
+    /// Elements from one lane to the next.
+    pub(super) lane: usize,
+    /// Elements from one step in depth to the next.
+    pub(super) step: usize,
+    /// Elements in depth.
+    pub(super) depth: usize,
+}
+
+impl<E> Clone for Source<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Source<E> {}
+
+/// Packs lanes `first..first + count` of words `words` into panels of `WIDTH` lanes at `to`.
+///
+/// # Safety
+/// The matrix has these lanes, and `to` has room for whole panels. Nobody else uses either meanwhile.
+#[inline(always)]
+pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
+    source: Source<P::Element>,
+    (first, count): (usize, usize),
+    words: &Range<usize>,
+    to: *mut u32,
+) {
+    // Words that have all of their elements, and panels that have all of their lanes.
+    let whole = words.start..(source.depth / P::GROUP).clamp(words.start, words.end);
+    let panels = count / WIDTH;
+    // SAFETY: lanes and words of the matrix, in a room for whole panels, by the promise of the caller.
+    unsafe {
+        let start = source.start.add(first * source.lane);
+        let place = |panel: usize, word: usize| to.add((panel * words.len() + word - words.start) * WIDTH);
+        if source.step == 1 {
+            for panel in 0..panels {
+                let start = start.add(panel * WIDTH * source.lane);
+                for word in whole.clone() {
+                    let (at, to) = (start.add(word * P::GROUP), place(panel, word));
+                    for lane in 0..WIDTH {
+                        *to.add(lane) = P::word(at.add(lane * source.lane), 1, P::GROUP);
+                    }
+                }
+            }
+        } else {
+            // Rows one after another, across all panels: down a panel, lines of rows that lie a power of two apart would
+            // drive each other out of the cache.
+            for word in whole.clone() {
+                let start = start.add(word * P::GROUP * source.step);
+                for panel in 0..panels {
+                    let (at, to) = (start.add(panel * WIDTH), place(panel, word));
+                    for lane in 0..WIDTH {
+                        *to.add(lane) = P::word(at.add(lane), source.step, P::GROUP);
+                    }
+                }
+            }
+        }
+        for panel in 0..panels {
+            edge::<P, WIDTH>(
+                source,
+                (start.add(panel * WIDTH * source.lane), WIDTH),
+                whole.end..words.end,
+                place(panel, whole.end),
+            );
+        }
+        if panels * WIDTH < count {
+            let last = (start.add(panels * WIDTH * source.lane), count - panels * WIDTH);
+            edge::<P, WIDTH>(source, last, words.clone(), place(panels, words.start));
+        }
+    }
+}
+
+/// As [`pack`], for one panel of `lanes` lanes from `start` on, of which lanes or elements may lack.
+///
+/// # Safety
+/// As there.
+unsafe fn edge<P: Packing, const WIDTH: usize>(
+    source: Source<P::Element>,
+    (start, lanes): (*const P::Element, usize),
+    words: Range<usize>,
+    to: *mut u32,
+) {
+    for (index, word) in words.enumerate() {
+        let first = word * P::GROUP;
+        let count = P::GROUP.min(source.depth - first);
+        for lane in 0..WIDTH {
+            let at = start.wrapping_add(first * source.step + lane * source.lane);
+            // SAFETY: as `pack`; what lacks is not read.
+            unsafe { *to.add(index * WIDTH + lane) = if lane < lanes { P::word(at, source.step, count) } else { 0 } };
+        }
+    }
+}

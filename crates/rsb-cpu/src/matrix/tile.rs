@@ -1,0 +1,62 @@
+//! A tile of C in registers: the sums of a panel of A by a panel of B.
+
+use super::unit::Unit;
+
+/// C ← `begin` + A·B, and C beside it where `adds`, for a tile of `ROWS` rows and `VECTORS` vectors.
+///
+/// # Safety
+/// The panels hold `words` words in depth, `begin` has one for each column, C has these rows `stride` words apart, and the
+/// CPU has the unit.
+#[inline(always)]
+pub(super) unsafe fn tile<U: Unit, const ROWS: usize, const VECTORS: usize>(
+    words: usize,
+    (mut a, mut b): (*const u32, *const u32),
+    begin: *const u32,
+    (c, stride, adds): (*mut u32, usize, bool),
+) {
+    // SAFETY: all within the panels, by the promise of the caller.
+    unsafe {
+        let mut sums: [[U::Vector; VECTORS]; ROWS] = [std::array::from_fn(|v| U::load(begin.add(v * U::LANES))); ROWS];
+        for _ in 0..words {
+            let columns: [U::Vector; VECTORS] = std::array::from_fn(|v| U::load(b.add(v * U::LANES)));
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let word = U::broadcast(a.add(row));
+                for (sum, column) in sums.iter_mut().zip(columns) {
+                    *sum = U::multiply_add(*sum, word, column);
+                }
+            }
+            a = a.add(ROWS);
+            b = b.add(VECTORS * U::LANES);
+        }
+        for (row, sums) in sums.into_iter().enumerate() {
+            for (v, sum) in sums.into_iter().enumerate() {
+                let to = c.add(row * stride + v * U::LANES);
+                let sum = if adds { U::add(U::load(to), sum) } else { sum };
+                U::store(to, sum);
+            }
+        }
+    }
+}
+
+/// What a tile begins with where A is 128 too much: −128 times the sum of each column of a panel of B.
+///
+/// # Safety
+/// As [`tile`].
+#[inline(always)]
+pub(super) unsafe fn less_128_of_b<U: Unit, const VECTORS: usize>(words: usize, mut b: *const u32, begin: *mut u32) {
+    let (each, none) = (0x8080_8080_u32, 0_u32);
+    // SAFETY: as `tile`.
+    unsafe {
+        let (each, zero) = (U::broadcast(&raw const each), U::broadcast(&raw const none));
+        let mut sums = [zero; VECTORS];
+        for _ in 0..words {
+            for (v, sum) in sums.iter_mut().enumerate() {
+                *sum = U::multiply_add(*sum, each, U::load(b.add(v * U::LANES)));
+            }
+            b = b.add(VECTORS * U::LANES);
+        }
+        for (v, sum) in sums.into_iter().enumerate() {
+            U::store(begin.add(v * U::LANES), U::subtract(zero, sum));
+        }
+    }
+}
