@@ -85,7 +85,7 @@ class Reasons(unittest.TestCase):
 
         slow_start = timed(9e6, 2e6, 3e6), timed(11e6, 5e6, 4e6)
         self.assertEqual(core.token_times(*slow_start, 5, 8e6, rounds=3), {"ttft_ms": 4.0, "tpot_ms": 1.0})
-        self.assertEqual(core.token_times(timed(5e6), timed(4e6), 5, 8e6, rounds=1), {"ttft_ms": None, "tpot_ms": None})
+        self.assertEqual(core.token_times(timed(*[5e6] * 4), timed(*[4e6] * 4), 5, 8e6, rounds=1), {"ttft_ms": None, "tpot_ms": None})
         self.assertEqual(core.token_times(timed(), timed(), 1, 8e6), {"ttft_ms": 8.0, "tpot_ms": None}, "the one is all")
 
     def test_a_lock_that_a_build_left_behind(self):
