@@ -171,7 +171,7 @@ proptest! {
         dtype in prop::sample::select(FLOATS.to_vec()),
         weights in prop::sample::select(vec![Dtype::I8, Dtype::I4]),
         // In registers, and by panels of which there are several.
-        (m, n, units, group) in (1_u64..20, 1_u64..150, 1_u64..9, 1_u64..5),
+        (m, n, units, group) in (1_u64..60, 1_u64..150, 1_u64..9, 1_u64..5),
         count in any_threads(),
     ) {
         let op = QuantizedProduct { dtype, weights, m, n, k: 32 * units, group: 32 * group };
@@ -274,9 +274,8 @@ fn what_the_cpu_cannot_do_is_unsupported_with_a_cure() {
     let too_many = device.info().units + 1;
     let add = |dtype| Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype, elements: 10 });
     let elsewhere = |provider: &str| Options { provider: Some(provider.to_owned()), ..Options::default() };
-    let quantized = |dtype, k| {
-        Operation::Quantized(QuantizedProduct { dtype, weights: Dtype::I4, m: 2, n: 3, k, group: 64 })
-    };
+    let quantized =
+        |dtype, k| Operation::Quantized(QuantizedProduct { dtype, weights: Dtype::I4, m: 2, n: 3, k, group: 64 });
     for (operation, options) in [
         (add(Dtype::F64), Options::default()),
         (add(Dtype::F32), threads(too_many)),

@@ -16,8 +16,8 @@ use rsb_device::operation::{Gemm, QuantizedProduct};
 
 mod numbers;
 
-/// So many rows of A are multiplied in registers.
-const FEW: u64 = 8;
+/// So many rows of A are multiplied in registers: of fewer, products of the crate `gemm` take longer than that.
+const FEW: u64 = 48;
 
 /// Rows of weights whose scales are widened at once.
 const BLOCK: usize = 32;

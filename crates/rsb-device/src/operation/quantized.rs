@@ -39,15 +39,15 @@ impl QuantizedProduct {
         self.k.div_ceil(if self.group == 0 { 1 } else { self.group })
     }
 
-    /// Bytes of a row of W.
+    /// Bytes of a row of W; saturated for an absurd size.
     pub const fn row_bytes(&self) -> u64 {
-        self.weights.bytes(self.k)
+        BufferSpec::new(Role::Input, self.weights, self.k).bytes()
     }
 
     /// Bytes of W and its scales; saturated for an absurd size.
     pub fn weight_bytes(&self) -> u64 {
-        let row = self.row_bytes().saturating_add(Self::SCALE.bytes(self.groups()));
-        product(&[self.n, row])
+        let scales = BufferSpec::new(Role::Input, Self::SCALE, self.groups()).bytes();
+        product(&[self.n, self.row_bytes().saturating_add(scales)])
     }
 
     /// Refuses what no kernel here has.
@@ -55,9 +55,7 @@ impl QuantizedProduct {
     /// # Errors
     /// `Unsupported`, with what is wrong.
     pub fn check(&self) -> Result<(), DeviceError> {
-        let refused = |what: String, why: &str, cure: &str| {
-            Err(DeviceError::Unsupported(Reason::new(what, why, cure)))
-        };
+        let refused = |what: String, why: &str, cure: &str| Err(DeviceError::Unsupported(Reason::new(what, why, cure)));
         if !matches!(self.weights, Dtype::I8 | Dtype::I4) {
             return refused(format!("weights of {}", self.weights), "they are whole numbers here", "choose i8 or i4");
         }
@@ -111,7 +109,12 @@ impl QuantizedProduct {
 /// The bytes of whole numbers that fit in `weights`, and of an even count.
 pub fn packed(weights: Dtype, numbers: &[i8]) -> Vec<u8> {
     if weights == Dtype::I4 {
-        return numbers.as_chunks::<2>().0.iter().map(|[low, high]| (low & 15).cast_unsigned() | (high << 4).cast_unsigned()).collect();
+        return numbers
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|[low, high]| (low & 15).cast_unsigned() | (high << 4).cast_unsigned())
+            .collect();
     }
     numbers.iter().map(|number| number.cast_unsigned()).collect()
 }

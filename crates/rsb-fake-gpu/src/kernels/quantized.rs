@@ -21,8 +21,10 @@ fn quantized<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
     let rows = weights.chunks(row.max(1)).zip(scales.chunks(groups)).enumerate();
     for (column, (weights, scales)) in rows {
         let wholes = weights.iter().flat_map(|&byte| whole_numbers(byte, bits));
-        let numbers: Vec<f64> =
-            wholes.enumerate().map(|(at, whole)| whole * scales.get(at / group).map_or(0.0, |scale| scale.get())).collect();
+        let numbers: Vec<f64> = wholes
+            .enumerate()
+            .map(|(at, whole)| whole * scales.get(at / group).map_or(0.0, |scale| scale.get()))
+            .collect();
         for (a, c) in a.chunks(k).zip(c.chunks_mut(n)) {
             let sum = a.iter().zip(&numbers).map(|(a, number)| a.get() * number).sum();
             if let Some(c) = c.get_mut(column) {
@@ -35,6 +37,7 @@ fn quantized<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
 
 /// Those in a byte, the lower half first.
 fn whole_numbers(byte: u8, bits: usize) -> impl Iterator<Item = f64> {
-    let all = if bits == 4 { [(byte << 4).cast_signed() >> 4, byte.cast_signed() >> 4] } else { [byte.cast_signed(); 2] };
+    let all =
+        if bits == 4 { [(byte << 4).cast_signed() >> 4, byte.cast_signed() >> 4] } else { [byte.cast_signed(); 2] };
     all.into_iter().take(8 / bits).map(f64::from)
 }

@@ -3,8 +3,8 @@
 use super::{Argument, DeviceError, LaunchPlan, Planner, SHARING_BLOCKS_PER_UNIT, provider, unsupported};
 use rsb_device::held::convolution_sizes;
 use rsb_device::operation::{
-    Attention, Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp, QuantizedProduct,
-    Rearrange, Reduce, ReduceOp,
+    Attention, Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp,
+    QuantizedProduct, Rearrange, Reduce, ReduceOp,
 };
 use rsb_model::Dtype;
 
