@@ -166,6 +166,8 @@ fields! {
     input_shape One Parameter, "sizes of the input, outermost first";
     output_shape One Parameter, "sizes of the output, outermost first";
     weight_shape One Parameter, "sizes of the weights, outermost first";
+    weight_dtype One Parameter, "type of the weights of products where it is another than dtype: i8, i4";
+    group_size One Parameter, "weights of a row that have one scale";
     stride One Parameter, "step between output points of a convolution or strided access";
     padding One Parameter, "zeros assumed around the input of a convolution";
     dilation One Parameter, "step between the taps of a convolution";
