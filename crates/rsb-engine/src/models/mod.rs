@@ -12,7 +12,8 @@ mod predict;
 mod prices;
 mod recommend;
 
-pub use cases::{ModelWish, cases};
+pub(crate) use cases::wrong_name;
+pub use cases::{ModelWish, cases, unknown};
 pub use catalogue::{
     CatalogueError, Family, ModelRow, ModelShape, ModelWork, SizeClass, catalogue, find, nearest, parse,
 };
