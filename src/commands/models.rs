@@ -7,7 +7,8 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use rsb_engine::gate;
 use rsb_engine::models::{self, Footprint, MODELS, ModelRow, Outliers, PRECISIONS, RUNTIMES};
-use rsb_model::record::{ModelFigures, ModelRecord, ModelsDocument};
+use rsb_model::format::FORMAT_VERSION;
+use rsb_model::record::{CompatibilityDocument, ModelFigures, ModelRecord, ModelsDocument};
 use rsb_model::{Dtype, Reason};
 use rsb_report::Style;
 use rsb_report::number::format_quantity;
@@ -230,7 +231,7 @@ fn compatibility(args: &ModelsCompatibilityArgs) -> CliResult {
     let store = gate::open(&directories, &mut console::tell)?;
     let map = models::compatibility(&super::recommend::of_models(&store)?);
     if args.json {
-        show::text(&rsb_report::document("compatibility", &map)?)?;
+        show::json(&CompatibilityDocument { format_version: FORMAT_VERSION, compatibility: map })?;
         return Ok(Exit::Pass);
     }
     let mut lines = vec![format!("{:<28} {:<14} {}", "family", "runtime", PRECISIONS.map(column).concat().trim_end())];

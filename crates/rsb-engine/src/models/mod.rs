@@ -22,7 +22,7 @@ pub use compatibility::{RUNTIMES, Runtime, Wanted, refusal};
 pub use detect::detect;
 pub use document::{Outliers, document};
 pub use footprint::Footprint;
-pub use map::{Compatibility, Compatible, PRECISIONS, compatibility};
+pub use map::{PRECISIONS, compatibility};
 pub use prices::{Prices, PricesError};
 pub use recommend::{Goal, Recommending, recommend};
 
