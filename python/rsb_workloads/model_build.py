@@ -145,7 +145,8 @@ class Subject:
         vision = self.config
         for name in ("vision_config", "image_config"):
             vision = getattr(vision, name, None) or vision
-        return self.noise(self.batch, 3, vision.image_size, vision.image_size)
+        size = vision.image_size  # Some say how high and how wide.
+        return self.noise(self.batch, 3, *([size, size] if isinstance(size, int) else size))
 
     def first_words(self):
         """What a decoder begins with."""

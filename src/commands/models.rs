@@ -108,7 +108,7 @@ fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), CliError> {
     }
 }
 
-fn own_models(file: Option<&Path>) -> Result<Vec<ModelRow>, CliError> {
+pub(super) fn own_models(file: Option<&Path>) -> Result<Vec<ModelRow>, CliError> {
     let Some(file) = file else { return Ok(Vec::new()) };
     let named = || format!("models of {}", file.display());
     let text = std::fs::read_to_string(file).with_context(named).map_err(CliError::usage)?;

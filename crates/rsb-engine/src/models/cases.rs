@@ -252,7 +252,7 @@ fn untunable(point: &ModelPoint) -> Option<Reason> {
 }
 
 /// The model that stands for a family and size.
-fn representative((family, size): (Family, SizeClass)) -> Option<&'static ModelRow> {
+pub fn representative((family, size): (Family, SizeClass)) -> Option<&'static ModelRow> {
     catalogue().iter().find(|row| row.family == family && row.size() == size)
 }
 

@@ -284,7 +284,7 @@ mod tests {
         let mut emulated = result(Outcome::Simulated, times.clone());
         emulated.metadata.get_mut("parameters").unwrap()["batch_size"] = "2".into();
         let run = r#"{"format_version": 3, "run_id": "a", "started": "2026-11-23T00:00:00Z", "suite": "models",
-            "profile": "quick", "environment": {}}"#;
+            "profile": "quick", "environment": {}, "benchmarks": []}"#;
         let mut run: Run = serde_json::from_str(run).unwrap();
         run.benchmarks = vec![result(Outcome::Measured, times), loaded, emulated];
         let found = document(&run, Outliers::Marked);

@@ -13,7 +13,7 @@ mod prices;
 mod recommend;
 
 pub(crate) use cases::wrong_name;
-pub use cases::{ModelWish, cases, unknown};
+pub use cases::{ModelWish, cases, representative, unknown};
 pub use catalogue::{
     CatalogueError, Family, ModelRow, ModelShape, ModelWork, SizeClass, catalogue, find, nearest, parse,
 };
