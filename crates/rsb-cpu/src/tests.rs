@@ -193,7 +193,7 @@ proptest! {
     fn products_of_our_own(
         dtype in prop::sample::select(vec![Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8]),
         name in prop::sample::select(crate::matrix::NAMES.to_vec()),
-        sizes in (1_u64..150, 1_u64..150, 1_u64..150, 1_u64..4),
+        sizes in (prop_oneof![1_u64..20, 1_u64..150], 1_u64..150, 1_u64..150, 1_u64..4),
         (transpose_a, transpose_b, is_narrow) in any::<(bool, bool, bool)>(),
         factors in (prop::sample::select(vec![1.0, -0.5]), prop::sample::select(vec![0.0, 1.0, 0.5])),
         count in any_threads(),

@@ -3,6 +3,9 @@
 //! Matrices come in *words* of 32 bits: one f32, two bf16, two i16 or four i8 that follow one another in depth. A word of A goes
 //! to every lane, a vector of B has a word of each of its columns.
 
+/// Lanes of the widest unit.
+pub(super) const MOST_LANES: usize = 16;
+
 /// An instruction that multiplies words and adds the products to sums of 32 bits.
 ///
 /// # Safety
@@ -20,6 +23,18 @@ pub(super) unsafe trait Unit {
     unsafe fn multiply_add(sums: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn subtract(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// The sum of two lanes.
+    fn sum(a: u32, b: u32) -> u32;
+}
+
+/// The sum of two f32.
+fn sum_f32(a: u32, b: u32) -> u32 {
+    (f32::from_bits(a) + f32::from_bits(b)).to_bits()
+}
+
+/// The sum of two whole numbers of 32 bits.
+fn sum_i32(a: u32, b: u32) -> u32 {
+    a.wrapping_add(b)
 }
 
 macro_rules! unit {
@@ -30,7 +45,8 @@ macro_rules! unit {
         |$to:ident, $stored:ident| $store:expr,
         |$sums:ident, $a:ident, $b:ident| $multiply_add:expr,
         |$c:ident, $d:ident| $add:expr,
-        |$e:ident, $f:ident| $subtract:expr
+        |$e:ident, $f:ident| $subtract:expr,
+        $sum:path
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy)]
@@ -77,6 +93,10 @@ macro_rules! unit {
                 // SAFETY: as above.
                 unsafe { $subtract }
             }
+            #[inline(always)]
+            fn sum(a: u32, b: u32) -> u32 {
+                $sum(a, b)
+            }
         }
     };
 }
@@ -92,7 +112,7 @@ mod x86 {
     };
     use std::mem::transmute;
 
-    use super::Unit;
+    use super::{Unit, sum_f32, sum_i32};
 
     unit!(
         /// f32 in vectors of sixteen.
@@ -104,7 +124,8 @@ mod x86 {
         |to, vector| _mm512_storeu_ps(to, vector),
         |sums, a, b| _mm512_fmadd_ps(a, b, sums),
         |a, b| _mm512_add_ps(a, b),
-        |a, b| _mm512_sub_ps(a, b)
+        |a, b| _mm512_sub_ps(a, b),
+        sum_f32
     );
     unit!(
         /// Pairs of bf16, summed in f32.
@@ -117,7 +138,8 @@ mod x86 {
         // SAFETY: vectors of the same size whose bits are numbers whatever they are.
         |sums, a, b| _mm512_dpbf16_ps(sums, transmute::<__m512, __m512bh>(a), transmute::<__m512, __m512bh>(b)),
         |a, b| _mm512_add_ps(a, b),
-        |a, b| _mm512_sub_ps(a, b)
+        |a, b| _mm512_sub_ps(a, b),
+        sum_f32
     );
     unit!(
         /// Fours of u8 (A) and i8 (B), summed in 32 bits.
@@ -129,7 +151,8 @@ mod x86 {
         |to, vector| _mm512_storeu_epi32(to, vector),
         |sums, a, b| _mm512_dpbusd_epi32(sums, a, b),
         |a, b| _mm512_add_epi32(a, b),
-        |a, b| _mm512_sub_epi32(a, b)
+        |a, b| _mm512_sub_epi32(a, b),
+        sum_i32
     );
     unit!(
         /// Pairs of i16, summed in 32 bits.
@@ -141,7 +164,8 @@ mod x86 {
         |to, vector| _mm512_storeu_epi32(to, vector),
         |sums, a, b| _mm512_add_epi32(sums, _mm512_madd_epi16(a, b)),
         |a, b| _mm512_add_epi32(a, b),
-        |a, b| _mm512_sub_epi32(a, b)
+        |a, b| _mm512_sub_epi32(a, b),
+        sum_i32
     );
     unit!(
         /// f32 in vectors of eight.
@@ -153,7 +177,8 @@ mod x86 {
         |to, vector| _mm256_storeu_ps(to, vector),
         |sums, a, b| _mm256_fmadd_ps(a, b, sums),
         |a, b| _mm256_add_ps(a, b),
-        |a, b| _mm256_sub_ps(a, b)
+        |a, b| _mm256_sub_ps(a, b),
+        sum_f32
     );
     unit!(
         /// Fours of u8 (A) and i8 (B), where there is VNNI without AVX-512.
@@ -165,7 +190,8 @@ mod x86 {
         |to, vector| _mm256_storeu_si256(to, vector),
         |sums, a, b| _mm256_dpbusd_avx_epi32(sums, a, b),
         |a, b| _mm256_add_epi32(a, b),
-        |a, b| _mm256_sub_epi32(a, b)
+        |a, b| _mm256_sub_epi32(a, b),
+        sum_i32
     );
     unit!(
         /// Pairs of i16 in vectors of eight pairs.
@@ -177,7 +203,8 @@ mod x86 {
         |to, vector| _mm256_storeu_si256(to, vector),
         |sums, a, b| _mm256_add_epi32(sums, _mm256_madd_epi16(a, b)),
         |a, b| _mm256_add_epi32(a, b),
-        |a, b| _mm256_sub_epi32(a, b)
+        |a, b| _mm256_sub_epi32(a, b),
+        sum_i32
     );
 }
 
@@ -192,7 +219,8 @@ macro_rules! plain_unit {
         $(#[$about:meta])* $name:ident, $number:ty,
         |$sum:ident, $a:ident, $b:ident| $multiply_add:expr,
         |$c:ident, $d:ident| $add:expr,
-        |$e:ident, $f:ident| $subtract:expr
+        |$e:ident, $f:ident| $subtract:expr,
+        $join:path
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy)]
@@ -239,6 +267,10 @@ macro_rules! plain_unit {
                 }
                 left
             }
+            #[inline(always)]
+            fn sum(a: u32, b: u32) -> u32 {
+                $join(a, b)
+            }
         }
     };
 }
@@ -249,7 +281,8 @@ plain_unit!(
     f32,
     |sum, a, b| *sum + a * b,
     |a, b| *a + b,
-    |a, b| *a - b
+    |a, b| *a - b,
+    sum_f32
 );
 
 /// Both halves of a word as the i16 that they are.
@@ -267,5 +300,6 @@ plain_unit!(
         sum.wrapping_add(a * b).wrapping_add(c * d)
     },
     |a, b| a.wrapping_add(b),
-    |a, b| a.wrapping_sub(b)
+    |a, b| a.wrapping_sub(b),
+    sum_i32
 );
