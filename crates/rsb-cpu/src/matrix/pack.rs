@@ -5,7 +5,8 @@ use std::ops::Range;
 /// How elements become a word of 32 bits.
 ///
 /// # Safety
-/// `word` reads `count` elements, one to `GROUP`, that lie `stride` elements apart from `at` on.
+/// `word` reads `count` elements, one to `GROUP`, that lie `stride` elements apart from `at` on, and `next` reads `GROUP` that
+/// follow one another.
 pub(super) unsafe trait Packing {
     type Element: Copy;
     /// Elements in a word.
@@ -13,10 +14,12 @@ pub(super) unsafe trait Packing {
 
     /// The elements from the first on, zeros for those that lack.
     unsafe fn word(at: *const Self::Element, stride: usize, count: usize) -> u32;
+    /// The elements from the first on, as many as a word has, one behind the other.
+    unsafe fn next(at: *const Self::Element) -> u32;
 }
 
 macro_rules! packing {
-    ($(#[$about:meta])* $name:ident, $element:ty, $group:literal, |$value:ident, $index:ident| $place:expr, |$word:ident| $finish:expr) => {
+    ($(#[$about:meta])* $name:ident, $element:ty, $group:literal, |$value:ident, $index:ident| $place:expr, |$word:ident| $finish:expr, |$at:ident| $next:expr) => {
         $(#[$about])*
         pub(super) struct $name;
 
@@ -35,8 +38,25 @@ macro_rules! packing {
                 }
                 $finish
             }
+
+            #[inline(always)]
+            unsafe fn next($at: *const $element) -> u32 {
+                // SAFETY: by the promise of the caller.
+                let $word = unsafe { $next };
+                $finish
+            }
         }
     };
+}
+
+/// The four bytes there, of which the first is the lowest.
+///
+/// # Safety
+/// They are there.
+#[inline(always)]
+unsafe fn as_it_lies(at: *const u32) -> u32 {
+    // SAFETY: by the promise of the caller.
+    u32::from_le(unsafe { at.read_unaligned() })
 }
 
 /// An f16 as the bits of an f32, without a branch, so that a compiler makes vectors of it.
@@ -56,7 +76,8 @@ packing!(
     u32,
     1,
     |element, index| element << index,
-    |word| word
+    |word| word,
+    |at| *at
 );
 packing!(
     /// bf16 as f32, whose upper half it is.
@@ -64,7 +85,8 @@ packing!(
     u16,
     1,
     |element, index| u32::from(element) << (16 + index),
-    |word| word
+    |word| word,
+    |at| u32::from(*at) << 16
 );
 packing!(
     /// f16 as f32.
@@ -72,7 +94,8 @@ packing!(
     u16,
     1,
     |element, index| wide(element) << index,
-    |word| word
+    |word| word,
+    |at| wide(*at)
 );
 packing!(
     /// Pairs of 16 bits.
@@ -80,7 +103,8 @@ packing!(
     u16,
     2,
     |element, index| u32::from(element) << (16 * index),
-    |word| word
+    |word| word,
+    |at| as_it_lies(at.cast())
 );
 packing!(
     /// Fours of i8.
@@ -88,7 +112,8 @@ packing!(
     u8,
     4,
     |element, index| u32::from(element) << (8 * index),
-    |word| word
+    |word| word,
+    |at| as_it_lies(at.cast())
 );
 packing!(
     /// Fours of i8 as u8, 128 more: the instruction takes no other A. What that is too much, 128 for each element of B, is
@@ -97,7 +122,8 @@ packing!(
     u8,
     4,
     |element, index| u32::from(element) << (8 * index),
-    |word| word ^ 0x8080_8080
+    |word| word ^ 0x8080_8080,
+    |at| as_it_lies(at.cast())
 );
 packing!(
     /// Two i8 as i16.
@@ -105,7 +131,8 @@ packing!(
     u8,
     2,
     |element, index| u32::from(i16::from(element.cast_signed()).cast_unsigned()) << (16 * index),
-    |word| word
+    |word| word,
+    |at| Self::word(at, 1, 2)
 );
 
 /// A matrix as panels see it: rows of A or columns of B are lanes, and its sums go along the depth.
@@ -151,7 +178,7 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
                 for word in whole.clone() {
                     let (at, to) = (start.add(word * P::GROUP), place(panel, word));
                     for lane in 0..WIDTH {
-                        *to.add(lane) = P::word(at.add(lane * source.lane), 1, P::GROUP);
+                        *to.add(lane) = P::next(at.add(lane * source.lane));
                     }
                 }
             }

@@ -18,6 +18,8 @@ pub(super) unsafe trait Unit {
     const LANES: usize;
 
     unsafe fn load(from: *const u32) -> Self::Vector;
+    /// A vector of what `word` gives for each lane.
+    unsafe fn of(word: impl Fn(usize) -> u32) -> Self::Vector;
     unsafe fn broadcast(from: *const u32) -> Self::Vector;
     unsafe fn store(to: *mut u32, vector: Self::Vector);
     unsafe fn multiply_add(sums: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -63,6 +65,15 @@ macro_rules! unit {
                 let $from = from.cast();
                 // SAFETY: by the promise of the caller, here and below.
                 unsafe { $load }
+            }
+            #[inline(always)]
+            unsafe fn of(word: impl Fn(usize) -> u32) -> Self::Vector {
+                let mut words = [0; Self::LANES];
+                for (lane, to) in words.iter_mut().enumerate() {
+                    *to = word(lane);
+                }
+                // SAFETY: as many words as the vector has.
+                unsafe { Self::load(words.as_ptr()) }
             }
             #[inline(always)]
             unsafe fn broadcast(from: *const u32) -> $vector {
@@ -235,6 +246,15 @@ macro_rules! plain_unit {
             unsafe fn load(from: *const u32) -> Self::Vector {
                 // SAFETY: by the promise of the caller, here and below.
                 unsafe { from.cast::<Self::Vector>().read_unaligned() }
+            }
+            #[inline(always)]
+            unsafe fn of(word: impl Fn(usize) -> u32) -> Self::Vector {
+                let mut words = [0; Self::LANES];
+                for (lane, to) in words.iter_mut().enumerate() {
+                    *to = word(lane);
+                }
+                // SAFETY: as many words as the vector has.
+                unsafe { Self::load(words.as_ptr()) }
             }
             #[inline(always)]
             unsafe fn broadcast(from: *const u32) -> Self::Vector {
