@@ -22,7 +22,6 @@ use rsb_model::Dtype;
 
 use super::gemm::Product;
 use super::thread_pool::ThreadPool;
-use few::FEW;
 use pack::Source;
 use share::Part;
 use way::Way;
@@ -118,7 +117,7 @@ impl Room {
         let room = |most: usize, count: usize, tile: usize| {
             lines(most.min(count.next_multiple_of(tile)).next_multiple_of(tile) * words)
         };
-        let are_few = rows <= FEW;
+        let are_few = few::are_few(rows, op);
         Some(Self {
             are_few,
             a: if are_few { lines(rows * few::padded(all)) } else { room(way::ROWS, rows, tile_rows) }?,

@@ -1,18 +1,31 @@
 //! Products of few rows, as in a decoder that makes one token: B is read once, as it lies, since packing it would take longer
 //! than multiplying it.
 
+use std::ops::Range;
+
+use rsb_device::operation::Gemm;
+
 use super::pack::{Packing, Source, pack};
 use super::tile::less_128_of_b;
 use super::unit::{MOST_LANES, Unit};
 use super::{Room, Task, is_direct};
 
-/// Rows up to which B is not packed.
-pub(super) const FEW: usize = 16;
+/// Rows up to which B is not packed where its columns lie along the depth, which takes long to pack.
+const FEW: usize = 48;
+/// The same of other B.
+const FEW_ACROSS: usize = 10;
 /// Columns that are summed at once where sums go along the lanes.
 const COLUMNS: usize = 4;
+/// The same of a single row whose elements are words, of which there is less to do beside reading.
+const COLUMNS_OF_ONE: usize = 8;
 /// Rows of B that are read side by side where a row of B has a lane for each column: C is read and written once for as many.
 /// Those of matrices whose rows are a power of two apart share the ways of one set of the first cache.
 const DEPTH: usize = 8;
+
+/// Whether B is better not packed for so many rows of a product.
+pub(super) fn are_few(rows: usize, op: &Gemm) -> bool {
+    rows <= if op.transpose_b { FEW } else { FEW_ACROSS }
+}
 
 /// Words of a row of A in the room, for `words` words: behind the end are zeros.
 pub(super) fn padded(words: usize) -> usize {
@@ -101,17 +114,23 @@ fn total<U: Unit>(mut lanes: [u32; MOST_LANES]) -> u32 {
 /// As [`few`].
 #[inline(always)]
 unsafe fn along<U: Unit, B: Packing, const R: usize>(work: &Work<B::Element>, (rows, columns): (usize, usize)) {
-    let whole = columns - columns % COLUMNS;
+    let whole = columns - columns % COLUMNS_OF_ONE;
     // SAFETY: by the promise of the caller.
     unsafe {
-        for column in (0..whole).step_by(COLUMNS) {
+        for column in (0..whole).step_by(COLUMNS_OF_ONE) {
             let mut row = 0;
             while row + R <= rows {
                 dots::<U, B, R, COLUMNS>(work, (row, column));
+                dots::<U, B, R, COLUMNS>(work, (row, column + COLUMNS));
                 row += R;
             }
             for row in row..rows {
-                dots::<U, B, 1, COLUMNS>(work, (row, column));
+                if B::GROUP == 1 {
+                    dots::<U, B, 1, COLUMNS_OF_ONE>(work, (row, column));
+                } else {
+                    dots::<U, B, 1, COLUMNS>(work, (row, column));
+                    dots::<U, B, 1, COLUMNS>(work, (row, column + COLUMNS));
+                }
             }
         }
         for column in whole..columns {
@@ -136,27 +155,22 @@ unsafe fn dots<U: Unit, B: Packing, const R: usize, const C: usize>(
     let none = 0_u32;
     // SAFETY: words of the rows of A, and elements of the columns of B, by the promise of the caller.
     unsafe {
-        let mut sums = [[U::broadcast(&raw const none); C]; R];
-        let mut add = |word: usize, columns: [U::Vector; C]| {
-            for (index, sums) in sums.iter_mut().enumerate() {
-                let a = U::load(work.a(row + index, word));
-                for (sum, column) in sums.iter_mut().zip(columns) {
-                    *sum = U::multiply_add(*sum, column, a);
-                }
-            }
-        };
-        let at = |index: usize, word: usize| b.start.add((column + index) * b.lane + word * B::GROUP);
+        let zero = U::broadcast(&raw const none);
+        let mut sums = [[zero; C]; R];
         for word in (0..whole).step_by(U::LANES) {
-            add(word, std::array::from_fn(|index| U::of(|lane| B::next(at(index, word + lane)))));
+            let mut columns = [zero; C];
+            for (index, vector) in columns.iter_mut().enumerate() {
+                *vector = B::vector::<U>(b.start.add((column + index) * b.lane + word * B::GROUP));
+            }
+            add::<U, R, C>(&mut sums, (work.a(row, word), padded(work.words)), columns);
         }
-        if whole * B::GROUP < b.depth {
-            let columns = std::array::from_fn(|index| {
-                U::of(|lane| match b.depth.saturating_sub((whole + lane) * B::GROUP) {
-                    0 => 0,
-                    left => B::word(at(index, whole + lane), 1, left.min(B::GROUP)),
-                })
-            });
-            add(whole, columns);
+        if whole < work.words {
+            let mut columns = [zero; C];
+            for (index, vector) in columns.iter_mut().enumerate() {
+                let first = whole * B::GROUP;
+                *vector = last::<U, B>(b.start.add((column + index) * b.lane + first), b.depth - first);
+            }
+            add::<U, R, C>(&mut sums, (work.a(row, whole), padded(work.words)), columns);
         }
         for (index, sums) in sums.into_iter().enumerate() {
             let to = work.c.add((row + index) * work.stride + column);
@@ -169,12 +183,53 @@ unsafe fn dots<U: Unit, B: Packing, const R: usize, const C: usize>(
     }
 }
 
+/// Adds products of a vector of each row of A, `stride` words apart, and of each column of B. Not a closure: that is no part of a
+/// function which is compiled for a CPU's instructions, unless the compiler likes to.
+///
+/// # Safety
+/// There are so many rows, and the CPU has the unit.
+#[inline(always)]
+unsafe fn add<U: Unit, const R: usize, const C: usize>(
+    sums: &mut [[U::Vector; C]; R],
+    (a, stride): (*const u32, usize),
+    columns: [U::Vector; C],
+) {
+    for (index, sums) in sums.iter_mut().enumerate() {
+        // SAFETY: by the promise of the caller.
+        unsafe {
+            let a = U::load(a.add(index * stride));
+            for (sum, column) in sums.iter_mut().zip(columns) {
+                *sum = U::multiply_add(*sum, column, a);
+            }
+        }
+    }
+}
+
+/// A vector of the last `count` elements of a column, fewer than a vector has, and zeros.
+///
+/// # Safety
+/// They are there, and the CPU has the unit.
+#[inline(always)]
+unsafe fn last<U: Unit, B: Packing>(at: *const B::Element, count: usize) -> U::Vector {
+    let mut words = [0; MOST_LANES];
+    for (first, word) in (0..count).step_by(B::GROUP).zip(&mut words) {
+        // SAFETY: by the promise of the caller.
+        *word = unsafe { B::word(at.add(first), 1, B::GROUP.min(count - first)) };
+    }
+    // SAFETY: as many words as any vector has.
+    unsafe { U::load(words.as_ptr()) }
+}
+
 /// Rows of B that lie along the columns: a vector has a word of each of its columns.
 ///
 /// # Safety
 /// As [`few`].
 #[inline(always)]
 unsafe fn across<U: Unit, B: Packing, const R: usize>(work: &Work<B::Element>, (rows, columns): (usize, usize)) {
+    if rows == 1 && B::GROUP == 1 {
+        // SAFETY: by the promise of the caller.
+        return unsafe { across_once::<U, B>(work, columns) };
+    }
     let step = (DEPTH / B::GROUP).max(1);
     for first in (0..work.words).step_by(step) {
         let words = (first, step.min(work.words - first));
@@ -182,12 +237,37 @@ unsafe fn across<U: Unit, B: Packing, const R: usize>(work: &Work<B::Element>, (
         unsafe {
             let mut row = 0;
             while row + R <= rows {
-                strip::<U, B, R>(work, (row, columns), words);
+                strip::<U, B, R>(work, (row, 0..columns), words);
                 row += R;
             }
             for row in row..rows {
-                strip::<U, B, 1>(work, (row, columns), words);
+                strip::<U, B, 1>(work, (row, 0..columns), words);
             }
+        }
+    }
+}
+
+/// As [`across`] of a single row: there is least to do where B is read from one end to the other.
+///
+/// # Safety
+/// As [`few`].
+#[inline(always)]
+unsafe fn across_once<U: Unit, B: Packing>(work: &Work<B::Element>, columns: usize) {
+    let whole = columns - columns % U::LANES;
+    // SAFETY: by the promise of the caller.
+    unsafe {
+        for column in 0..columns {
+            *work.c.add(column) = work.begin[0];
+        }
+        for word in 0..work.words {
+            let (a, b) = (U::broadcast(work.a(0, word)), work.b.start.add(word * work.b.step));
+            for column in (0..whole).step_by(U::LANES) {
+                let c = work.c.add(column);
+                U::store(c, U::multiply_add(U::load(c), B::vector::<U>(b.add(column)), a));
+            }
+        }
+        if whole < columns {
+            strip::<U, B, 1>(work, (0, whole..columns), (0, work.words));
         }
     }
 }
@@ -199,20 +279,20 @@ unsafe fn across<U: Unit, B: Packing, const R: usize>(work: &Work<B::Element>, (
 #[inline(always)]
 unsafe fn strip<U: Unit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
-    (row, columns): (usize, usize),
+    (row, columns): (usize, Range<usize>),
     words: (usize, usize),
 ) {
-    let whole = columns - columns % U::LANES;
+    let whole = columns.end - columns.len() % U::LANES;
     // SAFETY: by the promise of the caller.
     unsafe {
-        for column in (0..whole).step_by(U::LANES) {
+        for column in (columns.start..whole).step_by(U::LANES) {
             let c = work.c.add(row * work.stride + column);
             sums::<U, B, R>(work, (row, column, U::LANES), words, (c, work.stride));
         }
-        if whole < columns {
+        if whole < columns.end {
             let mut edge = [[0_u32; MOST_LANES]; R];
             let c = work.c.add(row * work.stride + whole);
-            let lanes = columns - whole;
+            let lanes = columns.end - whole;
             for (index, edge) in edge.iter_mut().enumerate() {
                 edge.as_mut_ptr().copy_from_nonoverlapping(c.add(index * work.stride), lanes);
             }
@@ -238,17 +318,23 @@ unsafe fn sums<U: Unit, B: Packing, const R: usize>(
     let b = &work.b;
     // SAFETY: words of A and elements of B; C has these rows and columns, by the promise of the caller.
     unsafe {
-        let mut sums: [U::Vector; R] = std::array::from_fn(|index| match first {
-            0 => U::broadcast(work.begin.as_ptr().add(row + index)),
-            _ => U::load(c.add(index * stride)),
-        });
+        let none = 0_u32;
+        let mut sums = [U::broadcast(&raw const none); R];
+        for (index, sum) in sums.iter_mut().enumerate() {
+            *sum = match first {
+                0 => U::broadcast(work.begin.as_ptr().add(row + index)),
+                _ => U::load(c.add(index * stride)),
+            };
+        }
         for word in first..first + words {
             let at = b.start.add(column + word * B::GROUP * b.step);
             let left = b.depth - word * B::GROUP;
-            let columns = if lanes == U::LANES && left >= B::GROUP {
-                U::of(|lane| B::word(at.add(lane), b.step, B::GROUP))
+            let columns = if lanes < U::LANES || left < B::GROUP {
+                edge::<U, B>(at, lanes, (b.step, left.min(B::GROUP)))
+            } else if B::GROUP == 1 {
+                B::vector::<U>(at)
             } else {
-                U::of(|lane| if lane < lanes { B::word(at.add(lane), b.step, left.min(B::GROUP)) } else { 0 })
+                B::vector_of_columns::<U>(at, b.step)
             };
             for (index, sum) in sums.iter_mut().enumerate() {
                 *sum = U::multiply_add(*sum, columns, U::broadcast(work.a(row + index, word)));
@@ -258,4 +344,19 @@ unsafe fn sums<U: Unit, B: Packing, const R: usize>(
             U::store(c.add(index * stride), sum);
         }
     }
+}
+
+/// A vector of `lanes` columns, with `count` elements in each word, and zeros.
+///
+/// # Safety
+/// They are there, `step` elements apart from row to row, and the CPU has the unit.
+#[inline(always)]
+unsafe fn edge<U: Unit, B: Packing>(at: *const B::Element, lanes: usize, (step, count): (usize, usize)) -> U::Vector {
+    let mut words = [0; MOST_LANES];
+    for (lane, word) in words.iter_mut().take(lanes).enumerate() {
+        // SAFETY: by the promise of the caller.
+        *word = unsafe { B::word(at.add(lane), step, count) };
+    }
+    // SAFETY: as many words as any vector has.
+    unsafe { U::load(words.as_ptr()) }
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::unit::{MOST_LANES, Unit};
+
 /// How elements become a word of 32 bits.
 ///
 /// # Safety
@@ -16,10 +18,32 @@ pub(super) unsafe trait Packing {
     unsafe fn word(at: *const Self::Element, stride: usize, count: usize) -> u32;
     /// The elements from the first on, as many as a word has, one behind the other.
     unsafe fn next(at: *const Self::Element) -> u32;
+    /// A vector of such words, one behind the other, on a CPU that has the unit.
+    #[inline(always)]
+    unsafe fn vector<U: Unit>(at: *const Self::Element) -> U::Vector {
+        let mut words = [0; MOST_LANES];
+        for (lane, word) in words.iter_mut().take(U::LANES).enumerate() {
+            // SAFETY: by the promise of the caller.
+            *word = unsafe { Self::next(at.add(lane * Self::GROUP)) };
+        }
+        // SAFETY: as many words as any vector has.
+        unsafe { U::load(words.as_ptr()) }
+    }
+    /// A vector of words whose elements lie `stride` apart, each word one element behind the last.
+    #[inline(always)]
+    unsafe fn vector_of_columns<U: Unit>(at: *const Self::Element, stride: usize) -> U::Vector {
+        let mut words = [0; MOST_LANES];
+        for (lane, word) in words.iter_mut().take(U::LANES).enumerate() {
+            // SAFETY: by the promise of the caller.
+            *word = unsafe { Self::word(at.add(lane), stride, Self::GROUP) };
+        }
+        // SAFETY: as many words as any vector has.
+        unsafe { U::load(words.as_ptr()) }
+    }
 }
 
 macro_rules! packing {
-    ($(#[$about:meta])* $name:ident, $element:ty, $group:literal, |$value:ident, $index:ident| $place:expr, |$word:ident| $finish:expr, |$at:ident| $next:expr) => {
+    ($(#[$about:meta])* $name:ident, $element:ty, $group:literal, |$value:ident, $index:ident| $place:expr, |$word:ident| $finish:expr, |$at:ident| $next:expr $(, $vector:ident)?) => {
         $(#[$about])*
         pub(super) struct $name;
 
@@ -45,6 +69,14 @@ macro_rules! packing {
                 let $word = unsafe { $next };
                 $finish
             }
+
+            $(
+                #[inline(always)]
+                unsafe fn vector<U: Unit>(at: *const $element) -> U::Vector {
+                    // SAFETY: as above.
+                    unsafe { U::$vector(at) }
+                }
+            )?
         }
     };
 }
@@ -61,7 +93,7 @@ unsafe fn as_it_lies(at: *const u32) -> u32 {
 
 /// An f16 as the bits of an f32, without a branch, so that a compiler makes vectors of it.
 #[inline(always)]
-fn wide(bits: u16) -> u32 {
+pub(super) fn wide(bits: u16) -> u32 {
     /// 2¹¹², by which the exponents of the two differ.
     const SCALE: f32 = f32::from_bits(0x7780_0000);
     let magnitude = u32::from(bits & 0x7fff) << 13;
@@ -95,7 +127,8 @@ packing!(
     1,
     |element, index| wide(element) << index,
     |word| word,
-    |at| wide(*at)
+    |at| wide(*at),
+    of_f16
 );
 packing!(
     /// Pairs of 16 bits.
@@ -175,7 +208,12 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
         if source.step == 1 {
             for panel in 0..panels {
                 let start = start.add(panel * WIDTH * source.lane);
-                for word in whole.clone() {
+                let mut word = whole.start;
+                while word + LINE <= whole.end {
+                    transpose::<P, WIDTH>((start.add(word * P::GROUP), source.lane), place(panel, word));
+                    word += LINE;
+                }
+                for word in word..whole.end {
                     let (at, to) = (start.add(word * P::GROUP), place(panel, word));
                     for lane in 0..WIDTH {
                         *to.add(lane) = P::next(at.add(lane * source.lane));
@@ -207,6 +245,38 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
             let last = (start.add(panels * WIDTH * source.lane), count - panels * WIDTH);
             edge::<P, WIDTH>(source, last, words.clone(), place(panels, words.start));
         }
+    }
+}
+
+/// Words of a cache line.
+const LINE: usize = 16;
+/// Lanes whose lines are turned at once: those of a matrix whose lanes lie a power of two apart share the ways of one set of the
+/// first cache.
+const LANES: usize = 8;
+
+/// Packs `LINE` words of a panel whose lanes have one element behind the other, `lane` elements from lane to lane.
+///
+/// # Safety
+/// As [`pack`].
+#[inline(always)]
+unsafe fn transpose<P: Packing, const WIDTH: usize>((start, lane): (*const P::Element, usize), to: *mut u32) {
+    let mut first = 0;
+    while first < WIDTH {
+        let lanes = LANES.min(WIDTH - first);
+        let mut lines = [[0; LINE]; LANES];
+        for (index, line) in lines.iter_mut().take(lanes).enumerate() {
+            for (word, to) in line.iter_mut().enumerate() {
+                // SAFETY: words of the lane, by the promise of the caller.
+                *to = unsafe { P::next(start.add((first + index) * lane + word * P::GROUP)) };
+            }
+        }
+        for word in 0..LINE {
+            for (index, line) in lines.iter().take(lanes).enumerate() {
+                // SAFETY: within the panel.
+                unsafe { *to.add(word * WIDTH + first + index) = line[word] };
+            }
+        }
+        first += LANES;
     }
 }
 

@@ -3,6 +3,8 @@
 //! Matrices come in *words* of 32 bits: one f32, two bf16, two i16 or four i8 that follow one another in depth. A word of A goes
 //! to every lane, a vector of B has a word of each of its columns.
 
+use super::pack::wide;
+
 /// Lanes of the widest unit.
 pub(super) const MOST_LANES: usize = 16;
 
@@ -18,8 +20,17 @@ pub(super) unsafe trait Unit {
     const LANES: usize;
 
     unsafe fn load(from: *const u32) -> Self::Vector;
-    /// A vector of what `word` gives for each lane.
-    unsafe fn of(word: impl Fn(usize) -> u32) -> Self::Vector;
+    /// A vector of so many f16, each as an f32.
+    #[inline(always)]
+    unsafe fn of_f16(from: *const u16) -> Self::Vector {
+        let mut words = [0; MOST_LANES];
+        for (lane, word) in words.iter_mut().take(Self::LANES).enumerate() {
+            // SAFETY: by the promise of the caller, here and below.
+            *word = wide(unsafe { *from.add(lane) });
+        }
+        // SAFETY: as many words as any vector has.
+        unsafe { Self::load(words.as_ptr()) }
+    }
     unsafe fn broadcast(from: *const u32) -> Self::Vector;
     unsafe fn store(to: *mut u32, vector: Self::Vector);
     unsafe fn multiply_add(sums: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -49,6 +60,7 @@ macro_rules! unit {
         |$c:ident, $d:ident| $add:expr,
         |$e:ident, $f:ident| $subtract:expr,
         $sum:path
+        $(, |$halves:ident| $of_f16:expr)?
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy)]
@@ -65,15 +77,6 @@ macro_rules! unit {
                 let $from = from.cast();
                 // SAFETY: by the promise of the caller, here and below.
                 unsafe { $load }
-            }
-            #[inline(always)]
-            unsafe fn of(word: impl Fn(usize) -> u32) -> Self::Vector {
-                let mut words = [0; Self::LANES];
-                for (lane, to) in words.iter_mut().enumerate() {
-                    *to = word(lane);
-                }
-                // SAFETY: as many words as the vector has.
-                unsafe { Self::load(words.as_ptr()) }
             }
             #[inline(always)]
             unsafe fn broadcast(from: *const u32) -> $vector {
@@ -108,6 +111,14 @@ macro_rules! unit {
             fn sum(a: u32, b: u32) -> u32 {
                 $sum(a, b)
             }
+            $(
+                #[inline(always)]
+                unsafe fn of_f16(from: *const u16) -> $vector {
+                    let $halves = from.cast();
+                    // SAFETY: as above, on a CPU that converts f16.
+                    unsafe { $of_f16 }
+                }
+            )?
         }
     };
 }
@@ -115,11 +126,12 @@ macro_rules! unit {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m256, __m256i, __m512, __m512bh, __m512i, _mm256_add_epi32, _mm256_add_ps, _mm256_dpbusd_avx_epi32,
-        _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_set1_epi32, _mm256_set1_ps,
-        _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_ps, _mm512_add_epi32, _mm512_add_ps,
-        _mm512_dpbf16_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_loadu_epi32, _mm512_loadu_ps, _mm512_madd_epi16,
-        _mm512_set1_epi32, _mm512_set1_ps, _mm512_storeu_epi32, _mm512_storeu_ps, _mm512_sub_epi32, _mm512_sub_ps,
+        __m256, __m256i, __m512, __m512bh, __m512i, _mm_loadu_si128, _mm256_add_epi32, _mm256_add_ps, _mm256_cvtph_ps,
+        _mm256_dpbusd_avx_epi32, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16,
+        _mm256_set1_epi32, _mm256_set1_ps, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_ps,
+        _mm512_add_epi32, _mm512_add_ps, _mm512_cvtph_ps, _mm512_dpbf16_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps,
+        _mm512_loadu_epi32, _mm512_loadu_ps, _mm512_madd_epi16, _mm512_set1_epi32, _mm512_set1_ps, _mm512_storeu_epi32,
+        _mm512_storeu_ps, _mm512_sub_epi32, _mm512_sub_ps,
     };
     use std::mem::transmute;
 
@@ -136,7 +148,8 @@ mod x86 {
         |sums, a, b| _mm512_fmadd_ps(a, b, sums),
         |a, b| _mm512_add_ps(a, b),
         |a, b| _mm512_sub_ps(a, b),
-        sum_f32
+        sum_f32,
+        |from| _mm512_cvtph_ps(_mm256_loadu_si256(from))
     );
     unit!(
         /// Pairs of bf16, summed in f32.
@@ -189,7 +202,8 @@ mod x86 {
         |sums, a, b| _mm256_fmadd_ps(a, b, sums),
         |a, b| _mm256_add_ps(a, b),
         |a, b| _mm256_sub_ps(a, b),
-        sum_f32
+        sum_f32,
+        |from| _mm256_cvtph_ps(_mm_loadu_si128(from))
     );
     unit!(
         /// Fours of u8 (A) and i8 (B), where there is VNNI without AVX-512.
@@ -246,15 +260,6 @@ macro_rules! plain_unit {
             unsafe fn load(from: *const u32) -> Self::Vector {
                 // SAFETY: by the promise of the caller, here and below.
                 unsafe { from.cast::<Self::Vector>().read_unaligned() }
-            }
-            #[inline(always)]
-            unsafe fn of(word: impl Fn(usize) -> u32) -> Self::Vector {
-                let mut words = [0; Self::LANES];
-                for (lane, to) in words.iter_mut().enumerate() {
-                    *to = word(lane);
-                }
-                // SAFETY: as many words as the vector has.
-                unsafe { Self::load(words.as_ptr()) }
             }
             #[inline(always)]
             unsafe fn broadcast(from: *const u32) -> Self::Vector {

@@ -29,7 +29,7 @@ pub(super) struct Way {
     pub(super) name: &'static str,
     /// The sums of a part of C.
     pub(super) block: unsafe fn(&Task<'_>, &mut Room),
-    /// The same of at most [`FEW`](super::few::FEW) rows.
+    /// The same of few rows.
     pub(super) few: unsafe fn(&Task<'_>, &mut Room),
     /// Rows and columns of a tile.
     pub(super) tile: (usize, usize),
