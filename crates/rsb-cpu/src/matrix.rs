@@ -72,7 +72,7 @@ impl Ready {
                 // SAFETY: parts lie within the matrices and those of C are disjoint; the way was found on this CPU; the
                 // rest is the promise of the caller.
                 unsafe {
-                    let sums = if room.are_few { self.way.few } else { self.way.block };
+                    let sums = self.way.few.filter(|_| room.are_few).unwrap_or(self.way.block);
                     sums(&Task::new(&self.product, part), &mut room);
                     finish(&self.product, part, &room);
                 }
@@ -117,7 +117,7 @@ impl Room {
         let room = |most: usize, count: usize, tile: usize| {
             lines(most.min(count.next_multiple_of(tile)).next_multiple_of(tile) * words)
         };
-        let are_few = few::are_few(rows, op);
+        let are_few = way.few.is_some() && few::are_few(rows, op);
         Some(Self {
             are_few,
             a: if are_few { lines(rows * few::padded(all)) } else { room(way::ROWS, rows, tile_rows) }?,

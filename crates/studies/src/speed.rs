@@ -45,9 +45,15 @@ impl Program {
 
     /// The benchmarks of one verb with these arguments.
     fn measure(&self, arguments: &[&str]) -> Result<Vec<Value>> {
+        self.measure_beside(&[], arguments)
+    }
+
+    /// The same with these variables of the environment.
+    fn measure_beside(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Result<Vec<Value>> {
         let mut command = Command::new(&self.path);
         command
             .args(arguments)
+            .envs(environment.iter().copied())
             .arg("--json")
             .arg("--results-dir")
             .arg(self.scratch.join("results"))
@@ -60,7 +66,11 @@ impl Program {
 
     /// One metric of the one case that `arguments` choose; `None` when it was skipped.
     fn figure(&self, arguments: &[&str], metric: &str) -> Result<Option<f64>> {
-        let results = self.measure(arguments)?;
+        self.figure_beside(&[], arguments, metric)
+    }
+
+    fn figure_beside(&self, environment: &[(&str, &str)], arguments: &[&str], metric: &str) -> Result<Option<f64>> {
+        let results = self.measure_beside(environment, arguments)?;
         let case = results.first().ok_or_else(|| anyhow!("{arguments:?} chooses no case"))?;
         Ok(case["results"][0][metric].as_f64())
     }
@@ -153,25 +163,64 @@ fn stream_copy(binary: &Path, bytes: u64, stores: &str) -> Result<Option<f64>> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().ok())
 }
 
-/// Products of one type and shape by the provider that is chosen here, against each other provider, on one thread and on all.
+/// Variables that keep the peers of products to AVX2, and to VNNI where that is beside it.
+const CAPPED: [(&str, &str); 3] =
+    [("ONEDNN_MAX_CPU_ISA", "AVX2_VNNI"), ("OPENBLAS_CORETYPE", "Haswell"), ("MKL_ENABLE_INSTRUCTIONS", "AVX2")];
+
+/// A product, and how it is written in a table.
+struct Shape {
+    dtype: &'static str,
+    axes: &'static [&'static str],
+    shown: &'static str,
+}
+
+/// Products by the provider that is chosen here and by each other one, on one thread and on all; then our own kernels with the
+/// instruction set capped on both sides.
 fn gemm_against_providers(program: &Program) -> Result<()> {
     let all = std::thread::available_parallelism()?.to_string();
     let threads = if all == "1" { vec!["1"] } else { vec!["1", all.as_str()] };
-    for (dtype, edge) in [("f32", 1024), ("f32", 2048), ("f64", 1024), ("bf16", 2048), ("i8", 2048)] {
-        let chosen = [format!("shape={edge}x{edge}x{edge}"), format!("dtype={dtype}")];
+    let square = |dtype, edge| match edge {
+        1024 => Shape { dtype, axes: &["shape=1024x1024x1024"], shown: "1024³" },
+        _ => Shape { dtype, axes: &["shape=2048x2048x2048"], shown: "2048³" },
+    };
+    let token =
+        |dtype| Shape { dtype, axes: &["shape=1x4096x4096", "transpose=nt"], shown: "1×4096×4096, B transposed" };
+    let squares = || [square("f32", 2048), square("bf16", 2048), square("i8", 2048)];
+    let shapes = [square("f32", 1024), square("f64", 1024), token("bf16"), token("i8")];
+    for shape in squares().iter().chain(&shapes) {
         for threads in &threads {
-            let gemm = |provider: &str| {
-                let more = [format!("threads={threads}"), format!("provider={provider}")];
-                let axes = chosen.iter().chain(&more).flat_map(|axis| ["--axis", axis.as_str()]);
-                let arguments: Vec<&str> = ["gemm", "--replicates", "1"].into_iter().chain(axes).collect();
-                program.figure(&arguments, "gflops")
-            };
             for peer in ["gemm", "openblas", "mkl", "onednn"] {
-                let sides = interleaved(|| gemm("auto"), || gemm(peer))?;
-                row(&format!("gemm {dtype} {edge}³, threads: {threads}, against {peer}"), "GFLOP/s", sides);
+                gemm_against(program, shape, threads, ("auto", peer))?;
             }
         }
     }
+    for shape in &squares() {
+        for threads in &threads {
+            for peer in ["openblas", "mkl", "onednn"] {
+                gemm_against(program, shape, threads, ("native-avx2", peer))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A row of one product by a provider of ours and by a peer, which is capped where ours is; none where the peer has none.
+fn gemm_against(program: &Program, shape: &Shape, threads: &str, (ours, peer): (&str, &str)) -> Result<()> {
+    let is_capped = ours == "native-avx2";
+    let environment: &[(&str, &str)] = if is_capped { &CAPPED } else { &[] };
+    let gemm = |provider: &str| {
+        let more = [format!("dtype={}", shape.dtype), format!("threads={threads}"), format!("provider={provider}")];
+        let axes = shape.axes.iter().copied().chain(more.iter().map(String::as_str)).flat_map(|axis| ["--axis", axis]);
+        let arguments: Vec<&str> = ["gemm", "--replicates", "1"].into_iter().chain(axes).collect();
+        program.figure_beside(environment, &arguments, "gflops")
+    };
+    if gemm(peer)?.is_none() {
+        return Ok(());
+    }
+    let sides = interleaved(|| gemm(ours), || gemm(peer))?;
+    let cap = if is_capped { ", both capped to AVX2" } else { "" };
+    let what = format!("gemm {} {}, threads: {threads}, against {peer}{cap}", shape.dtype, shape.shown);
+    row(&what, "GFLOP/s", sides);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rsb_device::operation::Gemm;
 
-use super::pack::{Packing, Source, pack};
+use super::pack::{Packing, Source};
 use super::tile::less_128_of_b;
 use super::unit::{MOST_LANES, Unit};
 use super::{Room, Task, is_direct};
@@ -54,8 +54,11 @@ where
     // SAFETY: rows and columns of the matrices; the room has so many padded rows; sums are within this part of C.
     unsafe {
         for (row, begin) in begin.iter_mut().enumerate().take(rows.len()) {
-            let to = packed.add(row * padded(words));
-            pack::<B, 1>(a, (rows.start + row, 1), &(0..words), to);
+            let (to, at) = (packed.add(row * padded(words)), a.start.add((rows.start + row) * a.lane));
+            for word in 0..words {
+                let count = A::GROUP.min(a.depth - word * A::GROUP);
+                *to.add(word) = B::word(at.add(word * A::GROUP * a.step), a.step, count);
+            }
             to.add(words).write_bytes(0, padded(words) - words);
             if FROM_128 {
                 let mut lanes = [0; MOST_LANES];
@@ -120,16 +123,18 @@ unsafe fn along<U: Unit, B: Packing, const R: usize>(work: &Work<B::Element>, (r
         for column in (0..whole).step_by(COLUMNS_OF_ONE) {
             let mut row = 0;
             while row + R <= rows {
-                dots::<U, B, R, COLUMNS>(work, (row, column));
-                dots::<U, B, R, COLUMNS>(work, (row, column + COLUMNS));
+                for half in 0..COLUMNS_OF_ONE / COLUMNS {
+                    dots::<U, B, R, COLUMNS>(work, (row, column + half * COLUMNS));
+                }
                 row += R;
             }
             for row in row..rows {
                 if B::GROUP == 1 {
                     dots::<U, B, 1, COLUMNS_OF_ONE>(work, (row, column));
                 } else {
-                    dots::<U, B, 1, COLUMNS>(work, (row, column));
-                    dots::<U, B, 1, COLUMNS>(work, (row, column + COLUMNS));
+                    for half in 0..COLUMNS_OF_ONE / COLUMNS {
+                        dots::<U, B, 1, COLUMNS>(work, (row, column + half * COLUMNS));
+                    }
                 }
             }
         }
@@ -290,15 +295,13 @@ unsafe fn strip<U: Unit, B: Packing, const R: usize>(
             sums::<U, B, R>(work, (row, column, U::LANES), words, (c, work.stride));
         }
         if whole < columns.end {
-            let mut edge = [[0_u32; MOST_LANES]; R];
-            let c = work.c.add(row * work.stride + whole);
             let lanes = columns.end - whole;
-            for (index, edge) in edge.iter_mut().enumerate() {
-                edge.as_mut_ptr().copy_from_nonoverlapping(c.add(index * work.stride), lanes);
-            }
-            sums::<U, B, R>(work, (row, whole, lanes), words, (edge.as_mut_ptr().cast(), MOST_LANES));
-            for (index, edge) in edge.iter().enumerate() {
-                c.add(index * work.stride).copy_from_nonoverlapping(edge.as_ptr(), lanes);
+            for row in row..row + R {
+                let mut edge = [0_u32; MOST_LANES];
+                let c = work.c.add(row * work.stride + whole);
+                edge.as_mut_ptr().copy_from_nonoverlapping(c, lanes);
+                sums::<U, B, 1>(work, (row, whole, lanes), words, (edge.as_mut_ptr(), MOST_LANES));
+                c.copy_from_nonoverlapping(edge.as_ptr(), lanes);
             }
         }
     }
