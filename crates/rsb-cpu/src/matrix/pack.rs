@@ -199,25 +199,18 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
     to: *mut u32,
 ) {
     // Words that have all of their elements, and panels that have all of their lanes.
-    let whole = words.start..(source.depth / P::GROUP).clamp(words.start, words.end);
+    let mut whole = words.start..(source.depth / P::GROUP).clamp(words.start, words.end);
     let panels = count / WIDTH;
     // SAFETY: lanes and words of the matrix, in a room for whole panels, by the promise of the caller.
     unsafe {
         let start = source.start.add(first * source.lane);
         let place = |panel: usize, word: usize| to.add((panel * words.len() + word - words.start) * WIDTH);
         if source.step == 1 {
+            whole.end -= whole.len() % LINE;
             for panel in 0..panels {
                 let start = start.add(panel * WIDTH * source.lane);
-                let mut word = whole.start;
-                while word + LINE <= whole.end {
+                for word in whole.clone().step_by(LINE) {
                     transpose::<P, WIDTH>((start.add(word * P::GROUP), source.lane), place(panel, word));
-                    word += LINE;
-                }
-                for word in word..whole.end {
-                    let (at, to) = (start.add(word * P::GROUP), place(panel, word));
-                    for lane in 0..WIDTH {
-                        *to.add(lane) = P::next(at.add(lane * source.lane));
-                    }
                 }
             }
         } else {

@@ -175,13 +175,15 @@ unsafe fn block<U, A, B, const R: usize, const V: usize, const W: usize, const F
                             let panels = (packed_a.add(row * words.len()).cast_const(), panel.cast_const());
                             let to = c.add((i + row) * stride + j + column);
                             let there = (R.min(height - row), W.min(width - column));
-                            if there == (R, W) {
-                                tile::<U, R, V>(words.len(), panels, begin, (to, stride, word > 0));
-                            } else {
-                                let edge = room.tile.as_mut_ptr().cast::<u32>();
-                                copy((to, stride), (edge, W), there);
-                                tile::<U, R, V>(words.len(), panels, begin, (edge, W, word > 0));
-                                copy((edge, W), (to, stride), there);
+                            let is_whole = there == (R, W);
+                            let edge = (room.tile.as_mut_ptr().cast::<u32>(), W);
+                            let (at, step) = if is_whole { (to, stride) } else { edge };
+                            if !is_whole {
+                                copy((to, stride), edge, there);
+                            }
+                            tile::<U, R, V>(words.len(), panels, begin, (at, step, word > 0));
+                            if !is_whole {
+                                copy(edge, (to, stride), there);
                             }
                         }
                     }
