@@ -130,8 +130,8 @@ mod x86 {
         _mm256_dpbusd_avx_epi32, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16,
         _mm256_set1_epi32, _mm256_set1_ps, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_ps,
         _mm512_add_epi32, _mm512_add_ps, _mm512_cvtph_ps, _mm512_dpbf16_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps,
-        _mm512_loadu_epi32, _mm512_loadu_ps, _mm512_madd_epi16, _mm512_set1_epi32, _mm512_set1_ps, _mm512_storeu_epi32,
-        _mm512_storeu_ps, _mm512_sub_epi32, _mm512_sub_ps,
+        _mm512_loadu_epi32, _mm512_loadu_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_storeu_epi32, _mm512_storeu_ps,
+        _mm512_sub_epi32, _mm512_sub_ps,
     };
     use std::mem::transmute;
 
@@ -179,19 +179,6 @@ mod x86 {
         sum_i32
     );
     unit!(
-        /// Pairs of i16, summed in 32 bits.
-        PairsAvx512,
-        __m512i,
-        16,
-        |from| _mm512_loadu_epi32(from),
-        |word| _mm512_set1_epi32(word),
-        |to, vector| _mm512_storeu_epi32(to, vector),
-        |sums, a, b| _mm512_add_epi32(sums, _mm512_madd_epi16(a, b)),
-        |a, b| _mm512_add_epi32(a, b),
-        |a, b| _mm512_sub_epi32(a, b),
-        sum_i32
-    );
-    unit!(
         /// f32 in vectors of eight.
         F32Fma,
         __m256,
@@ -219,7 +206,7 @@ mod x86 {
         sum_i32
     );
     unit!(
-        /// Pairs of i16 in vectors of eight pairs.
+        /// Pairs of i16, summed in 32 bits.
         PairsAvx2,
         __m256i,
         8,
@@ -234,7 +221,7 @@ mod x86 {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86::{Bf16Avx512, F32Avx512, F32Fma, PairsAvx2, PairsAvx512, Vnni512, VnniAvx};
+pub(super) use x86::{Bf16Avx512, F32Avx512, F32Fma, PairsAvx2, Vnni512, VnniAvx};
 
 /// Lanes of the plain units: as many as the compiler makes vectors of on any CPU.
 const PLAIN: usize = 8;
