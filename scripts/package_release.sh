@@ -30,7 +30,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$output" "$work/$name"
 objcopy --only-keep-debug --compress-debug-sections=zlib "$built" "$work/rusty-stack-bench.debug"
-objcopy --strip-debug --add-gnu-debuglink="$work/rusty-stack-bench.debug" "$built" "$work/$name/rusty-stack-bench"
+# Names of functions are beside the lines: who debugs has both, and nobody else carries them.
+objcopy --strip-all --add-gnu-debuglink="$work/rusty-stack-bench.debug" "$built" "$work/$name/rusty-stack-bench"
 size=$(stat --format=%s "$work/$name/rusty-stack-bench")
 if [ "$size" -gt 20000000 ]; then
     echo "error: the program has $size bytes, more than 20 MB" >&2
