@@ -109,6 +109,18 @@ fn lines(words: usize) -> Option<Vec<Line>> {
     Some(lines)
 }
 
+/// Whether the widest units here do a product of several rows without packing B, whose columns lie along the depth, and it is not
+/// so small that starting takes longest.
+pub(super) fn reads_once(op: &Gemm) -> bool {
+    let rows = op.m as usize;
+    let has_few = |way: Way| way.few.is_some();
+    op.transpose_b
+        && rows > 1
+        && op.n * op.k >= 1 << 16
+        && few::are_few(rows, op)
+        && way::find(NAMES[0], op).is_ok_and(has_few)
+}
+
 impl Room {
     fn new(way: &Way, op: &Gemm, (rows, columns): (usize, usize)) -> Option<Self> {
         let all = (op.k as usize).div_ceil(way.group);

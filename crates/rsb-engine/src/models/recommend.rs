@@ -126,8 +126,8 @@ pub fn recommend(runs: &[Run], asked: Recommending<'_>) -> RecommendDocument {
 
 /// A model of each family and size that the catalogue has.
 fn representatives<'a>() -> impl Iterator<Item = &'a ModelRow> {
-    let pairs = Family::ALL.into_iter().flat_map(|family| SizeClass::ALL.map(|size| (family, size)));
-    pairs.filter_map(|pair| representative(pair))
+    let of_family = |family| SizeClass::ALL.into_iter().filter_map(move |size| representative((family, size)));
+    Family::ALL.into_iter().flat_map(of_family)
 }
 
 /// What `runs` measured of the models asked for.
