@@ -36,6 +36,7 @@ sources![
     "networks.py",
     "onnx_graphs.py",
     "onnxruntime.py",
+    "powermetrics.py",
     "python_faults.py",
     "pytorch.py",
     "qnn_session.py",
