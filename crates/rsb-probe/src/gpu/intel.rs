@@ -92,8 +92,10 @@ pub(crate) fn clocks(dir: &Path) -> IntelClocks {
         let each = gts.iter().filter_map(|(path, names)| read_number::<f64>(&file(path, names)));
         each.filter_map(plausible::megahertz).reduce(f64::max)
     };
+    // The clock of what sleeps is 0.
+    let running = gts.iter().filter_map(|(path, names)| read_number::<f64>(&path.join(now_file(path, names))));
     IntelClocks {
-        now: highest(|path, names| path.join(now_file(path, names))),
+        now: running.filter_map(|mhz| plausible::now(mhz, plausible::megahertz)).reduce(f64::max),
         max: highest(|path, names| path.join(names.max)),
         limit: highest(|path, names| path.join(names.limit)),
     }
