@@ -14,22 +14,69 @@ const HUGE_PAGE: usize = 2 << 20;
 /// of threads that a kernel starts and joins may see it beside its owner.
 pub(super) struct Memory {
     start: NonNull<u8>,
-    layout: Layout,
+    block: Block,
     bytes: usize,
+}
+
+/// Where a block came from, and goes.
+enum Block {
+    Allocated(Layout),
+    /// Whole pages of the system's own.
+    #[cfg(target_os = "linux")]
+    Mapped {
+        start: NonNull<u8>,
+        bytes: usize,
+    },
 }
 
 impl Memory {
     /// `bytes` zeros, every page of them in place. `None` when there is not that much.
     pub(super) fn zeroed(bytes: usize) -> Option<Self> {
+        #[cfg(target_os = "linux")]
+        if bytes >= HUGE_PAGE {
+            return Self::mapped(bytes);
+        }
         let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { PAGE };
         let layout = Layout::from_size_align(bytes.max(1).checked_next_multiple_of(PAGE)?, align).ok()?;
         // SAFETY: the layout's size is at least one page.
         let start = NonNull::new(unsafe { alloc(layout) })?;
-        let memory = Self { start, layout, bytes };
-        memory.ask_for_huge_pages();
         // SAFETY: the block is `layout.size()` long and nobody else knows it yet. Writing zeros is also the first
         // touch: the pages come into being here and not inside a measurement.
         unsafe { start.as_ptr().write_bytes(0, layout.size()) };
+        Some(Self { start, block: Block::Allocated(layout), bytes })
+    }
+
+    /// As [`Memory::zeroed`], of pages that the system has just made, which are zeros: writing them again would take as long.
+    #[cfg(target_os = "linux")]
+    fn mapped(bytes: usize) -> Option<Self> {
+        use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
+        let used = bytes.checked_next_multiple_of(PAGE)?;
+        let whole = used.checked_add(HUGE_PAGE)?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at a place that the system chooses touches nobody else's memory.
+        let mapping = unsafe { mmap_anonymous(std::ptr::null_mut(), whole, access, MapFlags::PRIVATE) }.ok()?;
+        let mapping = NonNull::new(mapping.cast::<u8>())?;
+        let block = Block::Mapped { start: mapping, bytes: whole };
+        // SAFETY: the mapping is longer than what is used by what is skipped at most.
+        let start = unsafe { mapping.add(mapping.as_ptr().align_offset(HUGE_PAGE)) };
+        let memory = Self { start, block, bytes };
+        // SAFETY: the range is a block of ours. The first advice changes nothing but the size of its pages, and a system that
+        // refuses leaves small ones, which is no error; the second brings them into being.
+        let in_place = unsafe {
+            let _ = madvise(start.as_ptr().cast(), used, Advice::LinuxHugepage);
+            madvise(start.as_ptr().cast(), used, Advice::LinuxPopulateWrite)
+        };
+        match in_place {
+            Ok(()) => {}
+            // Every page is there once it was written to; where there is no room for one, the process would be killed.
+            Err(rustix::io::Errno::NOMEM) => return None,
+            Err(_) => {
+                for page in (0..used).step_by(PAGE) {
+                    // SAFETY: within the block, which nobody else knows yet.
+                    unsafe { start.add(page).as_ptr().write_volatile(0) };
+                }
+            }
+        }
         Some(memory)
     }
 
@@ -64,26 +111,17 @@ impl Memory {
         // SAFETY: the offset lies within the block.
         (end <= self.bytes).then(|| unsafe { self.start.as_ptr().add(offset) })
     }
-
-    #[cfg(target_os = "linux")]
-    fn ask_for_huge_pages(&self) {
-        if self.layout.align() == HUGE_PAGE {
-            // SAFETY: the range is a block of ours, and the advice changes nothing but the size of its pages. A system
-            // that refuses leaves small pages, which is no error.
-            let _ = unsafe {
-                rustix::mm::madvise(self.start.as_ptr().cast(), self.layout.size(), rustix::mm::Advice::LinuxHugepage)
-            };
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn ask_for_huge_pages(&self) {}
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the block came from `alloc` with this layout.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+        match self.block {
+            // SAFETY: the block came from `alloc` with this layout.
+            Block::Allocated(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
+            // SAFETY: the mapping is this block's own, and whole. It can only fail where it is none.
+            #[cfg(target_os = "linux")]
+            Block::Mapped { start, bytes } => drop(unsafe { rustix::mm::munmap(start.as_ptr().cast(), bytes) }),
+        }
     }
 }
 
@@ -96,7 +134,7 @@ mod tests {
         for bytes in [1, 100, 5000, HUGE_PAGE + 1] {
             let memory = Memory::zeroed(bytes).unwrap();
             assert_eq!(memory.bytes(), bytes);
-            assert_eq!(memory.start().align_offset(PAGE), 0);
+            assert_eq!(memory.start().align_offset(if bytes >= HUGE_PAGE { HUGE_PAGE } else { PAGE }), 0);
             let mut found = vec![1; bytes];
             memory.read(0, &mut found).unwrap();
             assert!(found.iter().all(|&byte| byte == 0));

@@ -145,17 +145,31 @@ pub fn rounded_values(dtype: Dtype, values: &Values, start: u64, out: &mut [f64]
         values.fill_f64(start, out);
         return;
     }
-    let mut narrow = vec![0.0; out.len()];
-    values.fill_f32(start, &mut narrow);
-    if let Some(format) = sixteen(dtype) {
-        let mut bits = vec![0; out.len()];
-        format.narrow(&narrow, &mut bits);
-        format.widen(&bits, &mut narrow);
+    let mut narrow = [0.0; BLOCK];
+    for (index, wide) in out.chunks_mut(BLOCK).enumerate() {
+        let Some(narrow) = narrow.get_mut(..wide.len()) else { return };
+        values.fill_f32(start + (index * BLOCK) as u64, narrow);
+        match (sixteen(dtype), dtype) {
+            (Some(format), _) => {
+                let mut bits = [0; BLOCK];
+                let Some(bits) = bits.get_mut(..narrow.len()) else { return };
+                format.narrow(narrow, bits);
+                format.widen(bits, narrow);
+                to_wide(narrow, wide);
+            }
+            // Made in it, they are what they are.
+            (None, Dtype::F32 | Dtype::Tf32) => to_wide(narrow, wide),
+            _ => wide.iter_mut().zip(narrow).for_each(|(to, value)| *to = input(dtype, f64::from(*value))),
+        }
     }
-    for (wide, &value) in out.iter_mut().zip(&narrow) {
-        // 16-bit types are rounded already, and a second time changes nothing; whole numbers are not.
-        *wide = if sixteen(dtype).is_some() { f64::from(value) } else { input(dtype, f64::from(value)) };
-    }
+}
+
+/// Numbers that are made at once, in the first cache.
+const BLOCK: usize = 1 << 10;
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn to_wide(narrow: &[f32], wide: &mut [f64]) {
+    wide.iter_mut().zip(narrow).for_each(|(to, &value)| *to = f64::from(value));
 }
 
 /// The element at `position` of `values`, as a buffer of `dtype` keeps it.

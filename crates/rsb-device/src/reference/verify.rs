@@ -4,10 +4,13 @@
 //! dear ones (matrix products, convolutions, transcendental functions on large buffers) every element must be finite
 //! and a fixed sample must agree, corners included, and a matrix product must pass Freivalds' check as a whole.
 
+mod meter;
 mod product;
 mod rows;
 
 use rsb_model::{Dtype, Reason};
+
+use meter::{ErrorMeter, sum_and_largest};
 
 use super::execute::checksum;
 use super::maths::{elementwise, rearranged_element};
@@ -166,11 +169,7 @@ pub fn verify(device: &dyn Device, operation: &Operation, buffers: &[Buffer], se
         Operation::PointerChase(op) => check.chase(op)?,
         Operation::Elementwise(op) => {
             let dear = matches!(op.op, ElementwiseOp::Gelu | ElementwiseOp::Sigmoid);
-            check.map(&mut error, dear, |inputs, at| {
-                let of = |buffer: usize| inputs.get(buffer).and_then(|values: &Vec<f64>| values.get(at)).copied();
-                let x = of(0).unwrap_or(f64::NAN);
-                elementwise(op.op, x, of(1).unwrap_or(x))
-            })?;
+            check.map(&mut error, dear, |x, y| elementwise(op.op, x, y))?;
         }
         Operation::Reduce(op) => check.reduce(*op, &mut error)?,
         Operation::Normalize(op) => rows::normalized(&check, op, &mut error)?,
@@ -195,11 +194,6 @@ pub fn verify(device: &dyn Device, operation: &Operation, buffers: &[Buffer], se
     check.judge(&error)
 }
 
-/// Element `at` of the first input.
-fn first(inputs: &[Vec<f64>], at: usize) -> f64 {
-    inputs.first().and_then(|values| values.get(at)).copied().unwrap_or(f64::NAN)
-}
-
 /// One verification under way.
 struct Check<'a> {
     device: &'a dyn Device,
@@ -207,26 +201,6 @@ struct Check<'a> {
     buffers: &'a [Buffer],
     specs: Vec<BufferSpec>,
     seed: u64,
-}
-
-/// Keeps max|x − ref| and max|ref|.
-#[derive(Debug, Default)]
-struct ErrorMeter {
-    difference: f64,
-    scale: f64,
-    not_finite: bool,
-}
-
-impl ErrorMeter {
-    fn compare(&mut self, found: f64, expected: f64) {
-        self.not_finite |= !found.is_finite();
-        self.difference = self.difference.max((found - expected).abs());
-        self.scale = self.scale.max(expected.abs());
-    }
-
-    fn relative(&self) -> f64 {
-        if self.difference == 0.0 { 0.0 } else { self.difference / self.scale }
-    }
 }
 
 impl Check<'_> {
@@ -314,33 +288,36 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks an output that depends element by element on the inputs before it, or on what was there. Of a `dear` one beyond [`SAMPLE`]
-    /// elements, only every so manieth chunk is computed, the first and the last among them.
-    fn map(
-        &self,
-        error: &mut ErrorMeter,
-        dear: bool,
-        expected: impl Fn(&[Vec<f64>], usize) -> f64,
-    ) -> Result<(), DeviceError> {
+    /// Checks an output that depends element by element on the two inputs before it, on one (which then stands for both), on what
+    /// was there, or on nothing. Of a `dear` one beyond [`SAMPLE`] elements, only every so manieth chunk is computed, the first and the last among them.
+    fn map(&self, error: &mut ErrorMeter, dear: bool, expected: impl Fn(f64, f64) -> f64) -> Result<(), DeviceError> {
         let output = self.specs.len() - 1;
         let elements = self.spec(output)?.elements;
         let step = if dear { elements.div_ceil(SAMPLE).max(1) } else { 1 };
         let filled = self.specs.iter().take_while(|spec| spec.role != Role::Output);
         let dtypes: Vec<Dtype> = filled.map(|spec| spec.dtype).collect();
         let mut inputs = vec![Vec::new(); dtypes.len()];
+        let (mut right, nothing) = (Vec::new(), vec![0.0; CHUNK]);
         self.each_chunk(output, |start, found| {
-            error.not_finite |= found.iter().any(|value| !value.is_finite());
             let last = start + found.len() as u64 >= elements;
             if !last && !(start / CHUNK as u64).is_multiple_of(step) {
+                error.look_at(found);
                 return Ok(());
             }
             for (index, (values, &dtype)) in inputs.iter_mut().zip(&dtypes).enumerate() {
                 values.resize(found.len(), 0.0);
                 rounded_values(dtype, &self.values(index), start, values);
             }
-            for (at, &found) in found.iter().enumerate() {
-                error.compare(found, expected(&inputs, at));
+            right.resize(found.len(), 0.0);
+            let (x, y) = match inputs.as_slice() {
+                [] => (&nothing, &nothing),
+                [x] => (x, x),
+                [x, y, ..] => (x, y),
+            };
+            for ((right, &x), &y) in right.iter_mut().zip(x).zip(y) {
+                *right = expected(x, y);
             }
+            error.compare_all(found, &right);
             Ok(())
         })
     }
@@ -355,24 +332,19 @@ impl Check<'_> {
             found.resize(expected.len(), 0);
             self.device.read(self.buffer(to)?, from.dtype.bytes(start), &mut found)?;
             if found != expected {
-                return self.map(error, false, first);
+                return self.map(error, false, |x, _| x);
             }
         }
         Ok(())
     }
 
     fn stream(&self, op: &MemoryStream, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-        let of = |inputs: &[Vec<f64>], buffer: usize, at: usize| {
-            inputs.get(buffer).and_then(|values| values.get(at)).copied().unwrap_or(f64::NAN)
-        };
         match op.pattern {
             StreamPattern::Read => self.checksum(),
             StreamPattern::Write => self.map(error, false, |_, _| STREAM_SCALAR),
             StreamPattern::Copy => self.copied(error),
-            StreamPattern::ReadWrite => self.map(error, false, |inputs, at| -of(inputs, 0, at)),
-            StreamPattern::Triad => {
-                self.map(error, false, |inputs, at| of(inputs, 0, at) + STREAM_SCALAR * of(inputs, 1, at))
-            }
+            StreamPattern::ReadWrite => self.map(error, false, |x, _| -x),
+            StreamPattern::Triad => self.map(error, false, |x, y| x + STREAM_SCALAR * y),
         }
     }
 
@@ -408,14 +380,18 @@ impl Check<'_> {
 
     fn reduce(&self, op: Reduce, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let values = self.values(0);
-        let (mut sum, mut largest) = (0.0, f64::NEG_INFINITY);
-        let mut chunk = Vec::new();
-        for start in (0..op.elements).step_by(CHUNK) {
-            chunk.resize((op.elements - start).min(CHUNK as u64) as usize, 0.0);
-            rounded_values(op.dtype, &values, start, &mut chunk);
-            sum += chunk.iter().sum::<f64>();
-            largest = chunk.iter().copied().fold(largest, f64::max);
-        }
+        let both = self.expected("sum and largest", 2, || {
+            let (mut sum, mut largest) = (0.0, f64::NEG_INFINITY);
+            let mut chunk = Vec::new();
+            for start in (0..op.elements).step_by(CHUNK) {
+                chunk.resize((op.elements - start).min(CHUNK as u64) as usize, 0.0);
+                rounded_values(op.dtype, &values, start, &mut chunk);
+                let (part, largest_of_part) = sum_and_largest(&chunk);
+                (sum, largest) = (sum + part, largest.max(largest_of_part));
+            }
+            vec![sum, largest]
+        });
+        let [sum, largest] = *both.as_slice() else { return Err(wrong_buffers()) };
         match op.op {
             ReduceOp::Sum => error.compare(self.first_number(1)?, sum),
             ReduceOp::Mean => error.compare(self.first_number(1)?, sum / op.elements as f64),
