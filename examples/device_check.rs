@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use rsb_device::operation::{
     Attention, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory, Launch, LaunchMode,
-    MemoryStream, Normalize, NormalizeOp, OutputWidth, PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp,
-    Stores, StreamPattern, Transfer, TransferDirection,
+    MemoryStream, Normalize, NormalizeOp, OutputWidth, PeakArithmetic, PointerChase, QuantizedProduct, Rearrange,
+    Reduce, ReduceOp, Stores, StreamPattern, Transfer, TransferDirection,
 };
 use rsb_device::{Buffer, Device, DeviceError, Operation, Options, child, reference};
 use rsb_engine::backends::registry;
@@ -170,6 +170,7 @@ fn cases() -> Vec<(Operation, Options)> {
             let op = Attention { dtype, batch, heads, kv_heads, head_dim, queries, positions, capacity, causal };
             all.push(Operation::Attention(op));
         }
+        all.extend(quantized(dtype));
         all.push(Operation::Gather(Gather { dtype, of: 9, rows: 5, width: 8 }));
         for rotary in [false, true] {
             let cache = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 8, capacity: 11, position: 4, rotary };
@@ -207,6 +208,15 @@ fn convolution(dtype: Dtype) -> Convolution {
         dilation: 1,
         groups: 2,
     }
+}
+
+/// Of a token, of a few and of many, a few tiles of 64; by whole groups and by shorter ones.
+fn quantized(dtype: Dtype) -> impl Iterator<Item = Operation> {
+    let sizes = [(1, 76, 4096, 128), (3, 18, 160, 128), (16, 70, 224, 64), (70, 130, 320, 128)];
+    let both = [Dtype::I8, Dtype::I4].into_iter();
+    both.flat_map(move |weights| {
+        sizes.map(|(m, n, k, group)| Operation::Quantized(QuantizedProduct { dtype, weights, m, n, k, group }))
+    })
 }
 
 fn vector_peaks() -> impl Iterator<Item = (Operation, Options)> {

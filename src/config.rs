@@ -351,8 +351,8 @@ impl Config {
 pub fn parse_backend(text: &str) -> Result<Option<rsb_model::BackendId>, String> {
     if text == "auto" {
         Ok(None)
-    } else if let Some((name, cure)) = rsb_engine::suites::RUNTIMES_TO_COME.iter().find(|(name, _)| *name == text) {
-        Err(format!("`{name}` is not yet available ({cure}); choose another backend"))
+    } else if let Some((name, cure)) = rsb_engine::suites::RUNTIMES_OF_MODELS.iter().find(|(name, _)| *name == text) {
+        Err(format!("`{name}` runs models alone: {cure}"))
     } else {
         text.parse().map(Some).map_err(|error: rsb_model::ids::ParseIdError| error.to_string())
     }
@@ -424,7 +424,7 @@ mod tests {
             ("[run]\nreplicates = 0\n", "at least 1"),
             ("[run]\nruns = 1000000000000\n", "at most 1000000"),
             ("[run]\nbackend = \"toaster\"\n", "rocm, cuda, vulkan"),
-            ("[run]\nbackend = \"mps\"\n", "not yet available"),
+            ("[run]\nbackend = \"mps\"\n", "models --backend mps"),
             ("[time_limits]\nsuite_seconds = 0\n", "at least 1 second"),
             ("[thresholds]\ngem = 5.0\n", "did you mean `gemm`?"),
             ("[thresholds]\ngemm = -1.0\n", "above 0"),

@@ -34,17 +34,34 @@ def build(definition: dict):
     return kind(kind.config_class(**config))
 
 
-def load(directory: str, torch):
-    """The model of a directory that has a configuration and weights, in f32."""
+def described(definition: dict):
+    """The class and the configuration of a directory, without its weights, and whether it is one of diffusers."""
+    directory = definition["path"]
     os.environ["HF_HUB_OFFLINE"] = "1"  # What is not in the directory is missing, not downloaded.
-    transformers = package("transformers")
     try:
+        if definition.get("library") == "diffusers":
+            kind = getattr(package("diffusers"), definition["class"])
+            return kind, kind.load_config(directory, local_files_only=True)
+        transformers = package("transformers")
         config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
-        kind = getattr(transformers, (config.architectures or ["AutoModel"])[0])
-        return kind.from_pretrained(directory, local_files_only=True, dtype=torch.float32)
+        return getattr(transformers, (config.architectures or ["AutoModel"])[0]), config
     except (OSError, ValueError, AttributeError) as error:
-        why = f"transformers cannot load it: {str(error).splitlines()[0]}"
-        raise Skip(f"model {directory}", why, "name a directory with config.json and safetensors") from error
+        raise _unreadable(definition, error) from error
+
+
+def _unreadable(definition: dict, error: Exception) -> Skip:
+    why = f"{definition.get('library', 'transformers')} cannot load it: {str(error).splitlines()[0]}"
+    return Skip(f"model {definition['path']}", why, "name a directory with config.json and safetensors")
+
+
+def load(definition: dict, torch):
+    """The model of a directory that has a configuration and weights, in f32."""
+    kind, _ = described(definition)
+    dtype = "torch_dtype" if definition.get("library") == "diffusers" else "dtype"
+    try:
+        return kind.from_pretrained(definition["path"], local_files_only=True, **{dtype: torch.float32})
+    except (OSError, ValueError, AttributeError) as error:
+        raise _unreadable(definition, error) from error
 
 
 def count(model) -> int:
@@ -53,11 +70,22 @@ def count(model) -> int:
 
 
 def counted(torch, definition: dict) -> int:
-    """Weights of a model and its parts, without taking memory for them; none are known of a directory."""
-    if definition.get("parameters") or "path" in definition:
-        return definition.get("parameters", 0)
+    """Weights of a model and its parts, without taking memory for them. Of a directory its configuration counts too: what its
+    files lack is made when it is loaded."""
+    told = definition.get("parameters", 0)
+    if "path" in definition:
+        return max(told, _in_directory(torch, definition))
+    if told:
+        return told
     with torch.device("meta"):
         return sum(count(build(one)) for one in (definition, *definition.get("parts", {}).values()))
+
+
+def _in_directory(torch, definition: dict) -> int:
+    kind, config = described(definition)
+    make = kind.from_config if definition.get("library") == "diffusers" else getattr(kind, "_from_config", None) or kind.from_config
+    with torch.device("meta"):
+        return count(make(config))
 
 
 class Subject:
@@ -67,15 +95,21 @@ class Subject:
         self.torch, self.definition, self.batch, self.length = torch, definition, batch, length
         self.family = definition["family"]
         torch.manual_seed(SEED)
-        path = definition.get("path")
-        self.model = (build(definition) if path is None else load(path, torch)).eval()
+        self.model = (load(definition, torch) if "path" in definition else build(definition)).eval()
         self.parts = {name: build(part).eval() for name, part in definition.get("parts", {}).items()}
         self.config = self.model.config
         self.inputs: dict[str, Any] = {}
         # What is said to the model beside tensors.
         self.said: dict[str, Any] = {}
-        with torch.no_grad():
-            _INPUTS[self.family](self)
+        self._fill()
+
+    def _fill(self):
+        """What a pass is given: what the row asks for, or what its family takes."""
+        with self.torch.no_grad():
+            if self.definition.get("inputs"):
+                _as_described(self)
+            else:
+                _INPUTS[self.family](self)
 
     def parameters(self) -> int:
         """Weights of the model and of its parts."""
@@ -87,8 +121,7 @@ class Subject:
         for seed in range(SEED + 1, SEED + 1 + count):
             self.torch.manual_seed(seed)
             self.inputs, self.said = {}, {}
-            with self.torch.no_grad():
-                _INPUTS[self.family](self)
+            self._fill()
             found.append(tuple(self.inputs.values()))
         self.inputs, self.said = kept
         return found
@@ -112,11 +145,27 @@ class Subject:
         vision = self.config
         for name in ("vision_config", "image_config"):
             vision = getattr(vision, name, None) or vision
-        return self.noise(self.batch, 3, vision.image_size, vision.image_size)
+        size = vision.image_size  # Some say how high and how wide.
+        return self.noise(self.batch, 3, *([size, size] if isinstance(size, int) else size))
 
     def first_words(self):
         """What a decoder begins with."""
         return self.torch.full((self.batch, 1), getattr(self._text(), "decoder_start_token_id", None) or 0)
+
+
+def _as_described(subject: Subject):
+    """The inputs that a row of one's own lists: names of the pass's arguments, each with its kind and shape."""
+    known = {"batch": subject.batch, "length": subject.length}
+    for name, one in subject.definition["inputs"].items():
+        sizes = [known.get(size, size) for size in one["shape"]]
+        if one["kind"] == "tokens":
+            subject.inputs[name] = subject.tokens(*sizes, below=one.get("below"))
+        elif one["kind"] == "ones":
+            subject.inputs[name] = subject.torch.ones(*sizes, dtype=subject.torch.long)
+        else:
+            subject.inputs[name] = subject.noise(*sizes)
+    if getattr(subject.config, "use_cache", False):
+        subject.config.use_cache = False  # A single pass keeps nothing for the next.
 
 
 def _of_text(subject: Subject):
@@ -176,10 +225,17 @@ def _of_diffusion(subject: Subject):
     subject.inputs["timestep"] = subject.torch.tensor(500)
     caption = subject.torch.randint(5, 1000, (batch, CAPTION))
     texts = [part(caption) for name, part in subject.parts.items() if name.startswith("text_encoder")]
-    subject.inputs["encoder_hidden_states"] = subject.torch.cat([text.last_hidden_state for text in texts], -1)
-    if config.addition_embed_type == "text_time":
+    width = getattr(config, "cross_attention_dim", None)
+    if texts:
+        subject.inputs["encoder_hidden_states"] = subject.torch.cat([text.last_hidden_state for text in texts], -1)
+    elif width is not None:  # Of a directory that holds the UNet alone: a text that nobody read.
+        width = width if isinstance(width, int) else width[0]
+        subject.inputs["encoder_hidden_states"] = subject.noise(batch, CAPTION, width)
+    if getattr(config, "addition_embed_type", None) == "text_time":
         sizes = subject.torch.full((batch, 6), 8.0 * side)
-        subject.said["added_cond_kwargs"] = {"text_embeds": texts[0].text_embeds, "time_ids": sizes}
+        pooled = config.projection_class_embeddings_input_dim - 6 * config.addition_time_embed_dim
+        text = texts[0].text_embeds if texts else subject.noise(batch, pooled)
+        subject.said["added_cond_kwargs"] = {"text_embeds": text, "time_ids": sizes}
 
 
 def _of_questions(subject: Subject):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from . import powermetrics
 from .core import Case, Skip, package
 from .model_ready import Ready
 
@@ -58,4 +59,4 @@ def metrics(torch, run) -> dict:
         "fragmentation_percent": 100.0 * (reserved - allocated) / reserved if reserved else 0.0,
         "recommended_max_mb": torch.mps.recommended_max_memory() / 1e6,
         "event_time_ms": event_ms if 0.0 < event_ms <= clock_ms else None,
-    }
+    } | powermetrics.watched(run)

@@ -13,8 +13,6 @@ from .model_ready import CALIBRATION, Ready, cache_directory, save_inputs, to_on
 # The interpreter that has QNN's packages.
 VARIABLE = "RSB_QNN_PYTHON"
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "qnn_session.py")
-# Refused nodes that a reason names.
-NAMED = 3
 
 
 class Qnn:
@@ -78,9 +76,12 @@ def interpreter() -> str:
 
 def refusal(model: str, nodes: list) -> Skip:
     """The reason of a graph that is not all QNN's: the nodes that are not, with what QNN says of them."""
-    said = "; ".join(f"{node['op_type']} {node['name']}: {node['why']}" for node in nodes[:NAMED])
-    more = f"; and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
-    why = f"QNN does not take {len(nodes)} of its nodes, which would run on the CPU: {said}{more}" if nodes else "QNN takes no node of it"
+    # Nodes of a kind are refused for the same reason, layer by layer: each is named, its reason once.
+    alike: dict[tuple[str, str], list[str]] = {}
+    for node in nodes:
+        alike.setdefault((node["op_type"], node["why"].replace(node["name"], "it")), []).append(node["name"])
+    said = "; ".join(f"{kind} {', '.join(names)}: {reason}" for (kind, reason), names in alike.items())
+    why = f"QNN does not take {len(nodes)} of its nodes, which would run on the CPU: {said}" if nodes else "QNN takes no node of it"
     return Skip(f"{model} by QNN", why, "choose another model, or --backend openvino", UNSUPPORTED_OPERATOR)
 
 

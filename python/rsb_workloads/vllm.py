@@ -20,6 +20,9 @@ HEADS = {"num_attention_heads": 8, "num_key_value_heads": 8, "max_position_embed
 VOCABULARY = 997
 # Memory for keys and values on a CPU, in GB: it would take half of the machine.
 CACHE_GB = "1"
+# Tokens of a block of the cache, where prompts begin alike: only whole blocks are taken again. vLLM would take 128 on a CPU, more
+# than such a beginning has, and its kernels there like multiples of 32; on a GPU it takes this of itself.
+CPU_BLOCK, GPU_BLOCK = 32, 16
 
 
 def check(case: Case):
@@ -55,7 +58,9 @@ class Model:
     def settings(self, case: Case) -> dict[str, Any]:
         """What an engine is started with."""
         execution = case.text("execution")
-        return {
+        # With the cache off too, so that the two differ in nothing else.
+        blocks = {"block_size": block(case)} if case.on_cpu and case.count("shared_prefix") else {}
+        return blocks | {
             "model": self.own or self._made,
             "load_format": "auto" if self.own else "dummy",
             "skip_tokenizer_init": True,
@@ -102,9 +107,17 @@ def prompts(count: int, length: int, shared: int = 0, turn: int = 0) -> list[dic
     return [{"prompt_token_ids": [token(number, place) for place in range(length)]} for number in range(count)]
 
 
+def block(case: Case) -> int:
+    """Tokens of a block of the cache."""
+    return CPU_BLOCK if case.on_cpu else GPU_BLOCK
+
+
 def _shared(case: Case) -> int:
-    """Tokens with which all prompts begin; each has at least one of its own."""
+    """Tokens with which all prompts begin; each has at least one of its own, and a cache finds at least a block."""
     shared, length = case.count("shared_prefix"), case.count("prompt_length")
+    if case.text("prefix_cache") == "on" and 0 < shared < block(case):
+        why = f"it takes whole blocks of {block(case)} tokens again, and {shared} are shared"
+        raise Skip("prefix cache of vLLM", why, f"choose a shared_prefix of {block(case)} or more")
     if shared >= length:
         cure = "choose a longer prompt_length or a shorter shared_prefix"
         raise Skip("vLLM", f"of {length} tokens {shared} would be shared", cure)

@@ -55,19 +55,16 @@ class Worker:
         self._case = Case(case["benchmark"], params["workload"], case["device"], params)
         self._module = importlib.import_module("." + self._case.component.replace("-", "_"), __package__)
         self._module.check(self._case)
+        torch = None if self._case.on_cpu else _torch()  # Its import is no memory of the case.
         self._memory = HostMemory()
         workload = getattr(self._module, self._case.workload.replace("-", "_"))
         self._work = workload(self._case)
-        address = None
         if self._work.gpu is not None:
-            import torch
-
             self._memory = GpuMemory(torch, self._work.gpu)
-            properties = torch.cuda.get_device_properties(self._work.gpu)
-            if all(hasattr(properties, name) for name in ("pci_domain_id", "pci_bus_id", "pci_device_id")):
-                address = f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
-        self._memory.begin()
         device_type = self._work.device_type or ("cpu" if self._case.on_cpu else "gpu")
+        # Sensors are watched whoever drives the GPU: ONNX Runtime, MIGraphX, or another process.
+        address = None if self._case.on_cpu or device_type == "cpu" else _pci_address(torch, self._case.device)
+        self._memory.begin()
         ready = {"answer": "ready", "device_type": device_type}
         return ready if address is None else ready | {"pci_address": address}
 
@@ -103,6 +100,23 @@ class Worker:
                 obstacle = UNSUPPORTED_OPERATOR
         what = "worker in Python" if self._case is None else f"{self._case.component} {self._case.workload}"
         return {"answer": "failed", "reason": reason(what, why, cure, obstacle)}
+
+
+def _torch():
+    """PyTorch, where there is one that can be loaded."""
+    try:
+        return importlib.import_module("torch")
+    except (ImportError, OSError):
+        return None
+
+
+def _pci_address(torch, device: str):
+    """Where the GPU called `device` is plugged in; nothing where PyTorch was made for other ones, or does not tell."""
+    try:
+        properties = torch.cuda.get_device_properties(int(device.split(":")[1]))
+        return f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
+    except (AssertionError, AttributeError, IndexError, RuntimeError, ValueError):
+        return None
 
 
 def reason(what: str, why: str, cure: str, obstacle=None) -> dict:

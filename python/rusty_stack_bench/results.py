@@ -23,6 +23,8 @@ class Reason:
     what: str
     why: str
     cure: str
+    # The kind of what stands in the way, where it is one that programs tell apart.
+    obstacle: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class Result:
 
     def record(self) -> dict[str, Any]:
         """As documents write it."""
-        reason = dataclasses.asdict(self.reason) if self.reason else {}
+        told = dataclasses.asdict(self.reason) if self.reason else {}
+        reason = {name: value for name, value in told.items() if value is not None}
         return {
             "benchmark_id": self.benchmark_id,
             "timestamp": self.timestamp,

@@ -84,16 +84,36 @@ class BenchmarkRunner:
 
     def run_custom_benchmarks(
         self, benchmarks: Sequence[Benchmark | str], settings: Settings | None = None
-    ) -> list[Result] | dict[str, Any]:
-        """Functions under @benchmark, measured here and stored; or one TOML file of commands, by the program."""
-        named = [one for one in benchmarks if not isinstance(one, Benchmark)]
-        if not named:
-            results = [result for one in benchmarks for result in one.run(settings or Settings())]
-            self.path = store(results, self.config.output_dir)
-            return results
-        if len(benchmarks) > 1:
-            raise ValueError("name one TOML file alone, or functions under @benchmark alone")
-        return self._measure(["--custom", str(named[0])])
+    ) -> list[Result] | dict[str, Any] | list[dict[str, Any]]:
+        """Functions under @benchmark, measured here and stored; or TOML files of commands by the program, a run of each."""
+        functions = [one for one in benchmarks if isinstance(one, Benchmark)]
+        if len(functions) == len(benchmarks):
+            return self._run_functions(functions, settings or self._settings())
+        if functions:
+            raise ValueError("name TOML files alone, or functions under @benchmark alone")
+        runs = [self._measure(["--custom", str(named)]) for named in benchmarks]
+        return runs[0] if len(runs) == 1 else runs
+
+    def _settings(self) -> Settings:
+        limit = self.config.timeout_seconds
+        return Settings() if limit is None else Settings(timeout=float(limit))
+
+    def _run_functions(self, benchmarks: Sequence[Benchmark], settings: Settings) -> list[Result]:
+        results: list[Result] = []
+        for one in benchmarks:
+            self._tell(f"{one.name}: {len(one.cases())} cases")
+            measured = one.run(settings)
+            for result in measured:
+                why = "" if result.reason is None else f": {result.reason.why}; {result.reason.cure}"
+                self._tell(f"{result.benchmark_id}: {result.outcome.value}{why}")
+            for missed in one.missed(measured):
+                self._tell(missed)
+            results += measured
+        self.path = store(results, self.config.output_dir)
+        if self.config.generate_reports:
+            for path in self.generate_all_reports():
+                self._tell(f"report {path}")
+        return results
 
     def compare_with_baseline(self, baseline: str) -> BenchmarkComparator:
         """The last run beside the file of another."""

@@ -11,7 +11,7 @@ from unittest import mock
 
 from rusty_stack_bench import BenchmarkRunner, BenchmarkRunnerConfig, Outcome, ProgramError, benchmark
 from rusty_stack_bench.__main__ import main
-from rusty_stack_bench.custom import load
+from rusty_stack_bench.custom import Benchmark, load
 from rusty_stack_bench.measuring import Settings
 
 FEW = Settings(replicates=2, runs=3, timeout=30)
@@ -142,6 +142,44 @@ echo '{answer}'
             self.assertEqual(runner.run_component_benchmarks()["run_id"], "abc")
         self.assertEqual(told, ["measuring"])
         self.assertEqual(runner.path, os.path.join("kept", "runs", "abc.json"))
+
+    def test_functions_keep_the_limit_tell_what_they_do_and_are_reported(self):
+        add_up = load(written(FILE, self))[0]
+        add_up.axes = {"n": [10], "kind": ["list"]}
+        told, limits = [], []
+        runner = BenchmarkRunner(BenchmarkRunnerConfig(timeout_seconds=7, generate_reports=True, output_dir="kept"))
+        runner.set_status_callback(told.append)
+        plain = Benchmark.run
+
+        def run(self, settings):
+            limits.append(settings.timeout)
+            return plain(self, Settings(replicates=1, runs=3, timeout=30))
+
+        stored = mock.patch("rusty_stack_bench.runner.store", lambda results, directory: os.path.join(directory, "runs", "abc.json"))
+        written_reports = mock.patch("rusty_stack_bench.runner.ReportGenerator.write", lambda self, path, format: path)
+        with mock.patch.object(Benchmark, "run", run), stored, written_reports:
+            (result,) = runner.run_custom_benchmarks([add_up])
+        self.assertEqual((limits, runner.path), ([7.0], os.path.join("kept", "runs", "abc.json")))
+        self.assertIn(f"{result.benchmark_id}: measured", told)
+        self.assertTrue(any("is aimed at" in line for line in told), told)
+        self.assertTrue(any(line.endswith("report_abc.html") for line in told), told)
+
+    def test_each_file_of_several_is_run(self):
+        script = """while [ $# -gt 0 ]; do
+    case $1 in
+        --id-file) printf "id" > "$2" ;;
+        --custom) named=$2 ;;
+    esac
+    shift
+done
+echo "{\\"run_id\\": \\"$named\\"}"
+"""
+        with self.program(script):
+            runner = BenchmarkRunner()
+            self.assertEqual([run["run_id"] for run in runner.run_custom_benchmarks(["a.toml", "b.toml"])], ["a.toml", "b.toml"])
+            self.assertEqual(runner.run_custom_benchmarks(["a.toml"])["run_id"], "a.toml")
+            with self.assertRaisesRegex(ValueError, "alone"):
+                runner.run_custom_benchmarks(["a.toml", load(written(FILE, self))[0]])
 
     def test_a_program_that_is_not_here_or_refuses_says_the_cure(self):
         with self.program("echo 'error: no such suite' >&2; exit 2\n"), self.assertRaisesRegex(ProgramError, "no such suite"):

@@ -1,7 +1,10 @@
 """Networks as graphs: right in each type, refused where they are wrong, and a step that goes on where a decoder is."""
 
 import importlib
+import subprocess
+import sys
 import unittest
+from pathlib import Path
 
 from rsb_workloads import core, onnxruntime
 
@@ -36,6 +39,17 @@ class Graphs(unittest.TestCase):
             self.assertLess(errors["f32"], 1e-5, network)
             self.assertLess(errors["f32"], errors["f16"], f"{network}: nothing was rounded to 16 bits")
             self.assertLess(errors["f16"], errors["i8"], f"{network}: nothing was rounded to 8 bits")
+
+    def test_the_first_session_of_a_process_takes_as_much_as_the_next(self):
+        code = (
+            "from tests.test_graphs import case, onnxruntime; wanted = case(); graph = onnxruntime.graph(wanted);"
+            "print(*(onnxruntime.prepared(wanted, graph, 'disabled').footprint for _ in range(2)))"
+        )
+        here = Path(__file__).parents[1]
+        said = subprocess.run([sys.executable, "-B", "-c", code], cwd=here, check=True, capture_output=True, text=True).stdout
+        if "None" not in said:  # A library that does not tell.
+            first, second = (float(size) for size in said.split())
+            self.assertAlmostEqual(first, second, delta=2e5, msg="the process's own beginning is 1.3 MB")
 
     def test_an_output_that_is_wrong_is_refused(self):
         wanted = case()

@@ -34,6 +34,7 @@ from rsb_workloads import (
     model_qnn,
     model_ready,
     models,
+    powermetrics,
     qnn_session,
 )
 
@@ -46,6 +47,16 @@ PROFILE = """Msg Timestamp,Message,Time,Unit of Measurement,Timing Source,Event 
 0,NODE,30,CYCLES,BACKEND,SUB-EVENT,OpId_17 (cycles)
 0,NODE,900,CYCLES,BACKEND,SUB-EVENT,/model/Gather:OpId_18 (cycles)
 0,EXECUTE,1579089,US,BACKEND,ROOT,QNN (execute) time
+"""
+# Made up after Apple's manual: nobody here has a Mac.
+POWERMETRICS = """*** Sampled system activity (Mon Nov 23 10:00:00 2026 +0000) (503.11ms elapsed) ***
+
+**** GPU usage ****
+
+GPU HW active frequency: 1104 MHz
+GPU HW active residency:  86.25% (389 MHz:   2.1% 1104 MHz:  84.2%)
+GPU idle residency:  13.75%
+GPU Power: 2893 mW
 """
 
 
@@ -125,8 +136,10 @@ class QnnSession(unittest.TestCase):
         log = ["[V:x] /model/GatherND: opened", "[W:onnxruntime] Op /model/GatherND is not supported: rank 6", "[W:x] /other failed"]
         self.assertIn("rank 6", qnn_session.why(log, node))
         self.assertIn("does not say", qnn_session.why([], node))
-        refused = model_qnn.refusal("rag", [node | {"why": f"reason {index}"} for index in range(5)])
-        self.assertIn("reason 2; and 2 more", refused.why)
+        nodes = [node | {"name": f"/layer{at}/GatherND", "why": f"/layer{at}/GatherND has rank {6 + at // 4}"} for at in range(5)]
+        refused = model_qnn.refusal("rag", nodes).why
+        self.assertTrue(all(one["name"] in refused for one in nodes), refused)
+        self.assertEqual((refused.count("has rank 6"), refused.count("has rank 7")), (1, 1), refused)
 
     def test_a_graph_that_would_silently_run_elsewhere_is_refused(self):
         def part(provider, *names):
@@ -212,6 +225,17 @@ class OnApple(unittest.TestCase):
         self.assertEqual((told["fragmentation_percent"], told["event_time_ms"], told["recommended_max_mb"]), (25.0, None, 8.0))
         required, known = shapes_of_metrics()["mps"]
         self.assertTrue(required <= set(told) <= known, told)
+
+    def test_what_powermetrics_prints_is_read_and_what_it_refuses_is_said(self):
+        self.assertEqual(powermetrics.parsed(POWERMETRICS), {"gpu_clock_mhz": 1104.0, "gpu_utilization_percent": 86.25, "gpu_power_w": 2.893})
+        self.assertEqual(powermetrics.parsed("GPU Power: many mW"), {})
+        passes = []
+        told = powermetrics.watched(lambda: passes.append(1), [sys.executable, "-c", f"print({POWERMETRICS!r})"])
+        self.assertEqual((told["gpu_power_w"], bool(passes)), (2.893, True))
+        refusing = [sys.executable, "-c", "print('powermetrics must be invoked as the superuser'); raise SystemExit(1)"]
+        self.assertIn("superuser", powermetrics.watched(lambda: None, refusing)["counters_note"])
+        self.assertIn("run it as root", powermetrics.watched(lambda: None, refusing)["counters_note"])
+        self.assertIn("on a Mac", powermetrics.watched(lambda: None, ["/nonexistent/powermetrics"])["counters_note"])
 
     def test_elsewhere_it_is_a_skip_that_says_what_it_needs(self):
         with mock.patch.object(torch.backends.mps, "is_available", lambda: False), self.assertRaises(core.Skip) as skipped:

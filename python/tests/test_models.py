@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -68,6 +69,42 @@ class Catalogue(unittest.TestCase):
             self.assertEqual((fields["parameter_count"], fields["output_shape"]), (4_416_698, "1x16x30522"))
             written = models.generate(case("mamba-tiny"))
             self.assertEqual(written.run().shape, (1, 16 + 3))
+
+    def test_a_directory_is_counted_by_its_configuration_before_anything_is_loaded(self):
+        huge = {"hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "num_attention_heads": 64}
+        with tempfile.TemporaryDirectory() as directory:
+            config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 32000, **huge}
+            (Path(directory) / "config.json").write_text(json.dumps(config), encoding="utf-8")
+            row = {"name": "huge", "family": "decoder-only", "path": directory, "parameters": 0}
+            self.assertGreater(model_build.counted(torch, row), 68_000_000_000)
+            with mock.patch("rsb_workloads.model_build.load") as loaded, self.assertRaises(core.Skip) as skipped:
+                models.forward(case("bert-tiny", model="huge", definition=json.dumps(row)))
+            loaded.assert_not_called()
+        self.assertEqual(skipped.exception.obstacle, core.DOES_NOT_FIT)
+        with self.assertRaises(core.Skip) as skipped:
+            model_build.counted(torch, row)
+        self.assertIn("config.json", skipped.exception.cure)
+
+    def test_a_unet_of_a_directory_is_loaded_by_diffusers_and_needs_no_text_encoder(self):
+        row = rows()["diffusion-tiny"]
+        with tempfile.TemporaryDirectory() as directory, torch.random.fork_rng():
+            model_build.build(row).save_pretrained(directory)
+            own = {"name": "own", "family": "diffusion", "library": "diffusers", "class": row["class"], "path": directory}
+            subject = model_build.Subject(torch, own, 1, 77)
+            self.assertEqual(subject.inputs["encoder_hidden_states"].shape[:2], (1, 77))
+            self.assertEqual(model_build.counted(torch, own), subject.parameters())
+            with torch.no_grad():
+                self.assertTrue(model_build.forward_module(subject)(*subject.inputs.values()).isfinite().all())
+
+    def test_a_row_may_say_what_a_pass_is_given(self):
+        row = rows()["bert-tiny"] | {"inputs": {
+            "input_ids": {"kind": "tokens", "shape": ["batch", "length"], "below": 7},
+            "attention_mask": {"kind": "ones", "shape": ["batch", "length"]},
+        }}
+        with torch.random.fork_rng():
+            given = model_build.Subject(torch, row, 2, 9).inputs
+        self.assertEqual({name: tuple(one.shape) for name, one in given.items()}, {"input_ids": (2, 9), "attention_mask": (2, 9)})
+        self.assertLess(given["input_ids"].max().item(), 7)
 
     def test_a_model_that_computes_wrongly_is_never_timed(self):
         for value in (0.0, float("nan")):

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import unittest
 from unittest import mock
 
@@ -116,6 +117,15 @@ class Processes(unittest.TestCase):
         self.assertIs(result.outcome, Outcome.SKIPPED)
         self.assertIsNone(result.tflops)
         self.assertTrue(result.reason.cure)
+        self.assertNotIn("obstacle", result.record())
+
+    def test_the_kind_of_what_stands_in_the_way_is_kept(self):
+        told = {"what": "package x", "why": "it is not there", "cure": "install it", "obstacle": "missing_package"}
+        answer = {"answer": "skipped", "reason": told}
+        with mock.patch("rusty_stack_bench.measuring._Replicate._read_answers", lambda self: self._answers.put(json.dumps(answer))):
+            (result,) = measure(Result, every("python-faults", "fault", "cpu:0", fault=["none"]), FEW)
+        self.assertIs(result.outcome, Outcome.SKIPPED)
+        self.assertEqual({name: result.record()[name] for name in told}, told)
 
 
 if __name__ == "__main__":

@@ -97,8 +97,11 @@ pub enum GoalArg {
 /// Arguments of `recommend`.
 #[derive(Debug, Clone, Args)]
 pub struct RecommendArgs {
-    /// The model; one of the catalogue that nobody measured is predicted [default: all that were measured]
+    /// The model; one of the catalogue that nobody measured is predicted [default: all that were measured, and one of each family and size]
     pub model: Option<String>,
+    /// Models of your own: a TOML file with [[model]] rows
+    #[arg(long, value_name = "FILE")]
+    pub catalogue: Option<PathBuf>,
     /// What it is wanted for
     #[arg(long = "for", value_enum, default_value_t = GoalArg::Latency, value_name = "GOAL")]
     pub goal: GoalArg,

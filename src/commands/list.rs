@@ -39,7 +39,7 @@ pub fn run(args: &ListArgs, style: Style) -> CliResult {
     Ok(Exit::Pass)
 }
 
-/// Every benchmark on every backend, every component, and the backends to come.
+/// Every benchmark on every backend, every component, and the backends of models alone.
 pub(super) fn rows(machine: &Machine) -> Vec<CaseRow> {
     let native =
         rsb_workloads::known().flat_map(|benchmark| BackendId::ALL.map(|backend| row(benchmark, backend, machine)));
@@ -51,15 +51,15 @@ pub(super) fn rows(machine: &Machine) -> Vec<CaseRow> {
         cases: frameworks::count(component),
         missing: (machine.readiness)(component.name).err(),
     });
-    let to_come = suites::RUNTIMES_TO_COME.iter().map(|(name, cure)| CaseRow {
+    let of_models = suites::RUNTIMES_OF_MODELS.iter().map(|(name, cure)| CaseRow {
         benchmark: "all".to_owned(),
         about: "every native benchmark".to_owned(),
         backend: (*name).to_owned(),
         devices: Vec::new(),
         cases: 0,
-        missing: Some(suites::to_come(name, cure)),
+        missing: Some(suites::models_alone(name, cure)),
     });
-    native.chain(components).chain(to_come).collect()
+    native.chain(components).chain(of_models).collect()
 }
 
 /// Why no compiler of `backends` is here, as the first of them says it; nothing where one is.

@@ -1,12 +1,15 @@
 //! Models of eleven families: measures them, lists them, shows what one needs, and what a run says of each.
 
-use std::path::{Path, PathBuf};
+mod directory;
+
+use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use rsb_engine::gate;
 use rsb_engine::models::{self, Footprint, MODELS, ModelRow, Outliers, PRECISIONS, RUNTIMES};
-use rsb_model::Dtype;
-use rsb_model::record::{ModelFigures, ModelRecord, ModelsDocument};
+use rsb_model::format::FORMAT_VERSION;
+use rsb_model::record::{CompatibilityDocument, ModelFigures, ModelRecord, ModelsDocument};
+use rsb_model::{Dtype, Reason};
 use rsb_report::Style;
 use rsb_report::number::format_quantity;
 use serde_json::{Value, json};
@@ -37,15 +40,21 @@ pub fn run(args: &ModelsArgs, style: Style) -> CliResult {
 
 fn measure(args: &ModelsArgs, style: Style) -> CliResult {
     let mut own = own_models(args.catalogue.as_deref())?;
-    let mut names = Vec::new();
+    let (mut names, mut wrong) = (Vec::new(), Vec::new());
     for name in &args.model {
-        if models::find(name, &own).is_none() && name.contains('/') {
-            let row = of_directory(name)?;
+        // Beside others a wrong one is skipped.
+        if models::find(name, &own).is_none() {
+            let found = missing(name, &own);
+            wrong.extend(found.as_ref().err().cloned());
+            let row = found.unwrap_or_else(|reason| ModelRow::refused(name, reason));
             names.push(row.name.clone());
             own.push(row);
         } else {
             names.push(name.clone());
         }
+    }
+    if let Some(first) = wrong.first().filter(|_| wrong.len() == args.model.len()) {
+        return Err(CliError::usage(anyhow!("{first}")));
     }
     if args.model.is_empty() && args.families.is_empty() && args.sizes.is_empty() {
         names.extend(own.iter().map(|row| row.name.clone()));
@@ -99,43 +108,19 @@ fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), CliError> {
     }
 }
 
-fn own_models(file: Option<&Path>) -> Result<Vec<ModelRow>, CliError> {
+pub(super) fn own_models(file: Option<&Path>) -> Result<Vec<ModelRow>, CliError> {
     let Some(file) = file else { return Ok(Vec::new()) };
     let named = || format!("models of {}", file.display());
     let text = std::fs::read_to_string(file).with_context(named).map_err(CliError::usage)?;
     models::parse(&text).with_context(named).map_err(CliError::usage)
 }
 
-/// The model in a directory, or under its name in the hub where it was downloaded before.
-fn of_directory(name: &str) -> Result<ModelRow, CliError> {
-    let given = PathBuf::from(name);
-    let dir = if given.is_dir() { Some(given) } else { downloaded(name) };
-    let dir = dir.ok_or_else(|| {
-        CliError::usage(anyhow!(
-            "there is no directory {name}, and no model of that name was downloaded; nothing is downloaded here: \
-             `hf download {name}`, or name a model of `models list`"
-        ))
-    })?;
-    let dir = dir.canonicalize().with_context(|| format!("model {name}")).map_err(CliError::usage)?;
-    let path = dir.join("config.json");
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("{}: name a directory with config.json and safetensors", path.display()))
-        .map_err(CliError::usage)?;
-    let mut row =
-        models::detect(&dir.to_string_lossy(), &text).map_err(|why| CliError::usage(anyhow!("model {name}: {why}")))?;
-    if name.matches('/').count() == 1 && !Path::new(name).is_dir() {
-        row.name = name.replace('/', "-");
+/// The model called `name`, which is in no catalogue: in a directory or downloaded.
+fn missing(name: &str, own: &[ModelRow]) -> Result<ModelRow, Reason> {
+    if directory::is_meant(name) {
+        return directory::model(name);
     }
-    Ok(row)
-}
-
-/// Where the hub's package keeps a model that it has downloaded.
-fn downloaded(name: &str) -> Option<PathBuf> {
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/huggingface"));
-    let hub = std::env::var_os("HF_HOME").map(PathBuf::from).or_else(home)?.join("hub");
-    let snapshots = hub.join(format!("models--{}", name.replace('/', "--"))).join("snapshots");
-    let found = std::fs::read_dir(snapshots).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    found.filter(|dir| dir.join("config.json").is_file()).max()
+    Err(models::unknown(name, own))
 }
 
 fn list(args: &ModelsListArgs) -> CliResult {
@@ -147,7 +132,8 @@ fn list(args: &ModelsListArgs) -> CliResult {
     } else {
         let head = format!("{:<22} {:<28} {:<6} {:>12}  published", "model", "family", "size", "parameters");
         let lines = all().map(|row| {
-            let (size, count) = (row.size(), shown_count(row.parameters));
+            let size = if row.parameters == 0 { "" } else { row.size().as_str() };
+            let count = shown_count(row.parameters);
             let published = row.published.as_deref().unwrap_or("no: the family's architecture, made small");
             format!("{:<22} {:<28} {size:<6} {count:>12}  {published}", row.name, row.family)
         });
@@ -164,11 +150,29 @@ fn shown_count(parameters: u64) -> String {
     }
 }
 
+fn shown_size(row: &ModelRow) -> String {
+    if row.parameters == 0 { "of unknown size".to_owned() } else { row.size().to_string() }
+}
+
+/// Which parts of a footprint nobody knows: of a row of one's own that says neither what it counts nor how it is made.
+fn uncounted(row: &ModelRow) -> [(&'static str, bool); 3] {
+    let shape = &row.shape;
+    [
+        ("weights_bytes", row.parameters == 0),
+        ("cache_bytes", row.generates() && shape.cache.unwrap_or(0) + shape.state.unwrap_or(0) == 0),
+        ("activations_bytes", shape.hidden == 0 && shape.vocabulary.is_none()),
+    ]
+}
+
 /// A row as documents show it.
 fn with_size(row: &ModelRow, more: Value) -> Value {
     let mut value = json!(row);
     if let (Some(fields), Value::Object(more)) = (value.as_object_mut(), more) {
-        fields.insert("size".to_owned(), json!(row.size()));
+        let is_counted = row.parameters > 0;
+        fields.insert("size".to_owned(), if is_counted { json!(row.size()) } else { Value::Null });
+        if !is_counted {
+            fields.insert("parameters".to_owned(), Value::Null);
+        }
         fields.extend(more);
     }
     value
@@ -176,34 +180,47 @@ fn with_size(row: &ModelRow, more: Value) -> Value {
 
 fn show_one(args: &ModelsShowArgs) -> CliResult {
     let own = own_models(args.catalogue.as_deref())?;
-    let row = models::find(&args.name, &own).ok_or_else(|| {
-        let near = models::nearest(&args.name, &own).map(|near| format!(", did you mean `{near}`?"));
-        let near = near.unwrap_or_default();
-        CliError::usage(anyhow!("there is no model `{}`{near}; `models list` shows them all", args.name))
-    })?;
+    let known = models::find(&args.name, &own).cloned().map_or_else(|| missing(&args.name, &own), Ok);
+    let row = &known.map_err(|reason| CliError::usage(anyhow!("{reason}")))?;
     let length = row.shape.length.unwrap_or(args.sequence);
     let memory = SHOWN.map(|dtype| (dtype, Footprint::of(row, dtype, args.batch, length)));
     if args.json {
+        let told = |needed: &Footprint| {
+            let mut value = json!(needed);
+            // What nobody counted is unknown, and not nothing.
+            for (name, _) in uncounted(row).into_iter().filter(|(_, is)| *is) {
+                value[name] = Value::Null;
+            }
+            value
+        };
         let memory: serde_json::Map<String, Value> =
-            memory.iter().map(|(dtype, needed)| (dtype.to_string(), json!(needed))).collect();
+            memory.iter().map(|(dtype, needed)| (dtype.to_string(), told(needed))).collect();
         let more = json!({ "batch_size": args.batch, "sequence_length": length, "memory": memory });
         show::text(&rsb_report::document("model", &with_size(row, more))?)?;
         return Ok(Exit::Pass);
     }
     let mut lines = vec![
-        format!("{}: {}, {}", row.name, row.family, row.size()),
+        format!("{}: {}, {}", row.name, row.family, shown_size(row)),
         format!("class        {} of {}", row.class, row.library),
-        format!("parameters   {} ({})", row.parameters, shown_count(row.parameters)),
+        match row.parameters {
+            0 => "parameters   unknown: counted when it is measured".to_owned(),
+            count => format!("parameters   {count} ({})", shown_count(count)),
+        },
     ];
     lines.extend(row.active_parameters.map(|active| format!("of a token   {active} ({})", shown_count(active))));
     lines.extend(row.published.as_ref().map(|said| format!("published    {said}")));
     lines.extend(row.source.as_ref().map(|source| format!("source       {source}")));
     lines.push(format!("\nmemory for batch {}, {length} positions:", args.batch));
     lines.push(format!("{:<6} {:>12} {:>16} {:>14}", "", "weights", "keys and values", "activations, estimated"));
+    let [weights_unknown, cache_unknown, between_unknown] = uncounted(row).map(|(_, is)| is);
     for (dtype, needed) in memory {
-        let shown = |bytes: u64| format_quantity(bytes as f64 / 1e6, "MB");
-        let (weights, cache) = (shown(needed.weights_bytes), shown(needed.cache_bytes));
-        lines.push(format!("{dtype:<6} {weights:>12} {cache:>16} {:>14}", shown(needed.activations_bytes)));
+        let shown = |bytes: u64, is_unknown: bool| match is_unknown {
+            true => "unknown".to_owned(),
+            false => format_quantity(bytes as f64 / 1e6, "MB"),
+        };
+        let (weights, cache) = (shown(needed.weights_bytes, weights_unknown), shown(needed.cache_bytes, cache_unknown));
+        let between = shown(needed.activations_bytes, between_unknown);
+        lines.push(format!("{dtype:<6} {weights:>12} {cache:>16} {between:>14}"));
     }
     show::text(&lines.join("\n"))?;
     Ok(Exit::Pass)
@@ -214,7 +231,7 @@ fn compatibility(args: &ModelsCompatibilityArgs) -> CliResult {
     let store = gate::open(&directories, &mut console::tell)?;
     let map = models::compatibility(&super::recommend::of_models(&store)?);
     if args.json {
-        show::text(&rsb_report::document("compatibility", &map)?)?;
+        show::json(&CompatibilityDocument { format_version: FORMAT_VERSION, compatibility: map })?;
         return Ok(Exit::Pass);
     }
     let mut lines = vec![format!("{:<28} {:<14} {}", "family", "runtime", PRECISIONS.map(column).concat().trim_end())];

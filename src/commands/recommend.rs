@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use rsb_engine::gate;
-use rsb_engine::models::{self, Goal, Prices, Recommending};
+use rsb_engine::models::{self, Goal, ModelRow, Prices, Recommending};
 use rsb_model::Run;
 use rsb_model::field::Field;
 use rsb_model::record::{ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace};
@@ -45,25 +45,36 @@ pub fn run(args: &RecommendArgs) -> CliResult {
         GoalArg::Cost => Goal::Cost,
         GoalArg::Energy => Goal::Energy,
     };
+    let own = super::models::own_models(args.catalogue.as_deref())?;
     let store = gate::open(&directories, &mut console::tell)?;
     let mut runs = of_models(&store)?;
     runs.extend(of_roofs(&store, &runs)?);
-    let asked = Recommending { goal, model: args.model.as_deref(), prices: prices.as_ref(), is_predicting: true };
+    let (model, prices) = (args.model.as_deref(), prices.as_ref());
+    let asked = Recommending { goal, model, own: &own, prices, is_predicting: true };
     let document = models::recommend(&runs, asked);
     if document.models.is_empty() {
-        return Err(CliError::usage(nothing(args.model.as_deref())));
+        return Err(CliError::usage(nothing(model, &own)));
     }
     if args.json {
         show::json(&document)?;
     } else {
-        let lines = document.models.iter().map(|advice| lines(advice, goal, document.currency.as_deref()));
-        show::text(&lines.collect::<Vec<_>>().join("\n"))?;
+        let is_asked = |advice: &ModelAdvice| {
+            model.is_some() || advice.candidates.iter().any(|one| one.basis == ModelBasis::Measured)
+        };
+        let (asked, others): (Vec<_>, Vec<_>) = document.models.iter().partition(|advice| is_asked(advice));
+        let mut text: Vec<String> =
+            asked.into_iter().map(|advice| lines(advice, goal, document.currency.as_deref())).collect();
+        if !others.is_empty() {
+            text.push("\nNobody measured these; `recommend MODEL` says more of one:".to_owned());
+            text.extend(others.into_iter().map(|advice| format!("{}: {}", head(advice), verdict(advice))));
+        }
+        show::text(&text.join("\n"))?;
     }
     Ok(Exit::Pass)
 }
 
-fn nothing(model: Option<&str>) -> anyhow::Error {
-    let near = model.and_then(|name| models::nearest(name, &[])).map(|near| format!("; did you mean `{near}`?"));
+fn nothing(model: Option<&str>, own: &[ModelRow]) -> anyhow::Error {
+    let near = model.and_then(|name| models::nearest(name, own)).map(|near| format!("; did you mean `{near}`?"));
     let what = model.unwrap_or("any model");
     anyhow!("no stored run measured {what}{}; `models` measures some", near.unwrap_or_default())
 }
@@ -95,17 +106,27 @@ pub(super) fn of_models(store: &Store) -> Result<Vec<Run>, CliError> {
     Ok(summaries.into_iter().take(MOST_RUNS).filter_map(|summary| store.run(&summary.run_id.0).ok()).collect())
 }
 
-fn lines(advice: &ModelAdvice, goal: Goal, currency: Option<&str>) -> String {
+fn head(advice: &ModelAdvice) -> String {
     let size = advice.size.as_deref().unwrap_or("of unknown size");
-    let head =
-        format!("{} ({}, {size}), {} positions", advice.model_id, advice.architecture_type, advice.sequence_length);
-    let verdict = match (advice.choice, advice.candidates.first()) {
+    format!("{} ({}, {size}), {} positions", advice.model_id, advice.architecture_type, advice.sequence_length)
+}
+
+fn verdict(advice: &ModelAdvice) -> String {
+    match (advice.choice, advice.candidates.first()) {
         (ModelChoice::Winner, Some(best)) => format!("best: {}{}", place(&best.place), basis(best)),
-        (ModelChoice::NoClearWinner, _) => "no clear winner: intervals overlap".to_owned(),
+        (ModelChoice::NoClearWinner, Some(best)) => format!("no clear winner{}: intervals overlap", basis(best)),
         (ModelChoice::OnlyOne, Some(best)) => format!("{}{}, the only one known", place(&best.place), basis(best)),
-        (ModelChoice::Winner | ModelChoice::OnlyOne, None) | (ModelChoice::Unknown, _) => "unknown".to_owned(),
-    };
-    let mut lines = vec![format!("{head}: {verdict}")];
+        (_, None) | (ModelChoice::Unknown, _) => match advice.unknown.first() {
+            Some(why) if advice.unknown.iter().all(|one| one.reason == why.reason) => {
+                format!("unknown: {}", why.reason)
+            }
+            _ => "unknown".to_owned(),
+        },
+    }
+}
+
+fn lines(advice: &ModelAdvice, goal: Goal, currency: Option<&str>) -> String {
+    let mut lines = vec![format!("{}: {}", head(advice), verdict(advice))];
     for one in &advice.candidates {
         lines.push(format!("  {:<24} {}{}", place(&one.place), figures(one, goal, currency), basis(one)));
         if one.basis == ModelBasis::Predicted {

@@ -31,3 +31,55 @@ fn two_families_are_measured_verified_and_told_model_by_model() {
     assert!((50.0..=100.0).contains(&balance), "{balance}");
     assert_eq!(bench.run(&["models", "results", "--json"]).expect(0).json(), document, "the run was stored");
 }
+
+#[test]
+fn a_wrong_name_is_skipped_beside_others_and_a_mistake_alone() {
+    let Some(bench) = bench_with("transformers") else { return };
+    let asked = |names: &str| {
+        bench.run(&[&["models", "--model", names, "--backend", "cpu", "--sequence", "16", "--json"], &FEW[..]].concat())
+    };
+    let document = asked("bert-tiny,bert-tny,org/absent").expect(0).json();
+    assert_eq!(document["models"][0]["summary"]["measured"], 1, "{document}");
+    let cures: Vec<&str> =
+        document["skipped"].as_array().unwrap().iter().map(|case| case["cure"].as_str().unwrap()).collect();
+    assert_eq!(cures.len(), 2, "{document}");
+    assert!(cures[0].contains("did you mean `bert-tiny`?") && cures[1].contains("hf download org/absent"), "{cures:?}");
+    assert!(asked("bert-tny").expect(2).stderr.contains("did you mean `bert-tiny`?"));
+    assert!(asked("bert-tny,org/absent").expect(2).stderr.contains("bert-tiny"));
+    // In a file, too: one scenario that is wrong is none of the others.
+    let scenario = |model: &str| {
+        format!("[[scenario]]\nbenchmark = \"models\"\nworkload = \"forward\"\naxes = {{ model = \"{model}\" }}\n")
+    };
+    let planned = |text: &str| {
+        bench.write("sweep.toml", text);
+        bench.run(&["run", "--sweep", "sweep.toml", "--backend", "cpu", "--dry-run", "--json"])
+    };
+    let both = planned(&(scenario("bert-tny") + &scenario("bert-tiny"))).expect(0).json();
+    assert_eq!((both["cases"].as_array().unwrap().len(), both["skipped"].as_array().unwrap().len()), (1, 1), "{both}");
+    assert!(planned(&scenario("bert-tny")).expect(2).stderr.contains("did you mean `bert-tiny`?"));
+}
+
+#[test]
+fn a_model_of_ones_own_writes_tokens_and_takes_the_inputs_that_it_lists() {
+    let Some(bench) = bench_with("transformers") else { return };
+    let small =
+        "hidden_size = 32, num_hidden_layers = 2, num_attention_heads = 2, intermediate_size = 64, vocab_size = 100";
+    let row = |name: &str, family: &str, class: &str, more: &str| {
+        format!(
+            "[[model]]\nname = \"{name}\"\nfamily = \"{family}\"\nclass = \"{class}\"\nconfig = {{ {small} }}\n{more}\n"
+        )
+    };
+    let inputs = "inputs = { input_ids = { kind = \"tokens\", shape = [\"batch\", 4] }, attention_mask = { kind = \"ones\", shape = [\"batch\", 4] } }";
+    let file =
+        row("writes", "decoder-only", "LlamaForCausalLM", "") + &row("masked", "encoder-only", "BertModel", inputs);
+    bench.write("mine.toml", &file);
+    let words = ["models", "--catalogue", "mine.toml", "--workload", "forward,generate", "--sequence", "16", "--json"];
+    let document = bench.run(&[&words[..], &["--backend", "cpu"], &FEW].concat()).expect(0).json();
+    let figures = |at: usize| &document["models"][at]["batch_results"]["b1_s16_fp32"];
+    assert!(
+        figures(0)["tpot_ms"].as_f64() > Some(0.0) && figures(0)["inference_time_ms"].as_f64() > Some(0.0),
+        "{document}"
+    );
+    assert!(figures(1)["inference_time_ms"].as_f64() > Some(0.0), "{document}");
+    assert!(document["models"][0]["parameter_count"].as_u64() > Some(0), "{document}");
+}

@@ -15,7 +15,9 @@ fn vllm(arguments: &[&str]) -> Option<serde_json::Value> {
         return None;
     }
     let few = ["--backend", "cpu", "--json", "--timeout", "900"];
-    let small = ["--axis", "prompt_length=16", "--axis", "output_length=4"];
+    let is_long = arguments.iter().any(|word| word.starts_with("prompt_length"));
+    let short: &[&str] = if is_long { &[] } else { &["--axis", "prompt_length=16"] };
+    let small = [short, &["--axis", "output_length=4"]].concat();
     let document = bench.run(&[&["vllm"], arguments, &few, &small, FEW.as_slice()].concat()).expect(0).json();
     assert_no_process_left(&bench); // Its engine may be a process of its own.
     Some(document)
@@ -52,4 +54,13 @@ fn requests_at_a_rate_have_percentiles_and_goodput() {
     for name in ["ttft", "tpot", "itl"] {
         assert!(number(&format!("{name}_ms")) <= number(&format!("{name}_p99_ms")), "{name}");
     }
+}
+
+#[test]
+fn a_prefix_cache_finds_the_beginning_that_prompts_share() {
+    let axes = ["--axis", "workload=generation", "--axis", "num_prompts=2", "--axis", "prefix_cache=on"];
+    let shared = ["--axis", "shared_prefix=32", "--axis", "prompt_length=48"];
+    let Some(document) = vllm(&[&axes[..], &shared].concat()) else { return };
+    let hits = find(&document, "/generation")["results"][0]["prefix_cache_hit_percent"].as_f64().unwrap();
+    assert!(hits > 50.0, "a block of 32 tokens of 48 is found again: {hits}");
 }

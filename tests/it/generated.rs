@@ -47,6 +47,7 @@ fn schemas_follow_the_types() {
     let schemas = [
         ("benchmark-result", schema_of::<rsb_model::BenchmarkResult>()),
         ("comparison-result", schema_of::<rsb_model::ComparisonResult>()),
+        ("compatibility", schema_of::<rsb_model::record::CompatibilityDocument>()),
         ("component-benchmark-result", schema_of::<rsb_model::ComponentBenchmarkResult>()),
         ("health", schema_of::<rsb_model::record::HealthDocument>()),
         ("models", schema_of::<rsb_model::record::ModelsDocument>()),

@@ -1,6 +1,6 @@
 //! The catalogue of models without any Python: what there is, what one needs, and words that mean nothing.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::Bench;
 
@@ -28,6 +28,8 @@ fn models_that_are_none_are_named_with_what_is_near() {
         (&["models", "show", "bert-bas"][..], "did you mean `bert-base`?"),
         (&["models", "encoder"], "encoder-only"),
         (&["models", "--model", "/nonexistent/model"], "no directory"),
+        (&["models", "--model", "/nonexistent/model,bert-bas"], "no directory"),
+        (&["models", "show", "org/other"], "hf download org/other"),
         (&["models", "--catalogue", "mine.toml"], "decoder-only"),
         (&["models", "--backend", "cpu,rocm"], "name one of them"),
         (&["models", "results"], "no run"),
@@ -35,6 +37,71 @@ fn models_that_are_none_are_named_with_what_is_near() {
         let said = bench.run(arguments).expect(2).stderr;
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
+}
+
+/// A file of safetensors whose tensors have these shapes; the tensors themselves are not there.
+fn safetensors(shapes: &[&[u64]]) -> Vec<u8> {
+    let tensor = |(at, shape): (usize, &&[u64])| (format!("t{at}"), json!({"dtype": "F32", "shape": shape}));
+    let mut header: serde_json::Map<String, Value> = shapes.iter().enumerate().map(tensor).collect();
+    header.insert("__metadata__".to_owned(), json!({"format": "pt"}));
+    let header = Value::from(header).to_string();
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat()
+}
+
+#[test]
+fn a_directory_is_a_model_and_its_files_say_how_many_weights_it_has() {
+    let bench = Bench::new();
+    let config = r#"{"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4}"#;
+    bench.write("mine/config.json", config);
+    std::fs::write(bench.path("mine/model.safetensors"), safetensors(&[&[1000, 64], &[64]])).unwrap();
+    for name in ["mine", "./mine", "mine/"] {
+        let shown = bench.run(&["models", "show", name, "--json"]).expect(0).json();
+        let model = &shown["model"];
+        assert_eq!((&model["parameters"], &model["name"]), (&json!(64_064), &json!("mine")), "{name}");
+        assert_eq!(model["memory"]["f32"]["weights_bytes"], 256_256);
+    }
+    bench.write("bare/config.json", config);
+    let text = bench.run(&["models", "show", "bare"]).expect(0).stdout;
+    assert!(text.contains("unknown") && !text.contains("0 B"), "{text}");
+    // Too large for any machine, by its files: said before it is loaded.
+    bench.write("huge/config.json", config);
+    let index = json!({"weight_map": {"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"}});
+    bench.write("huge/model.safetensors.index.json", &index.to_string());
+    for part in ["one", "two"] {
+        let path = bench.path(&format!("huge/{part}.safetensors"));
+        std::fs::write(path, safetensors(&[&[5_000_000, 1_000_000]])).unwrap();
+    }
+    let shown = bench.run(&["models", "show", "huge", "--json"]).expect(0).json();
+    assert_eq!(
+        (&shown["model"]["parameters"], &shown["model"]["size"]),
+        (&json!(10_000_000_000_000_u64), &json!("xxl"))
+    );
+    // A pipeline is its UNet; one without it is refused.
+    bench.write("pipeline/model_index.json", r#"{"_class_name": "StableDiffusionPipeline"}"#);
+    let said = bench.run(&["models", "show", "pipeline"]).expect(2).stderr;
+    assert!(said.contains("without a UNet"), "{said}");
+    bench
+        .write("pipeline/unet/config.json", r#"{"_class_name": "UNet2DConditionModel", "_diffusers_version": "0.42"}"#);
+    let shown = bench.run(&["models", "show", "pipeline", "--json"]).expect(0).json();
+    assert_eq!((&shown["model"]["library"], &shown["model"]["family"]), (&json!("diffusers"), &json!("diffusion")));
+}
+
+#[test]
+fn the_example_of_a_row_is_read_and_what_nobody_counted_is_unknown() {
+    let bench = Bench::new();
+    let page = include_str!("../../docs/models.md");
+    let (_, example) = page.split_once("```toml\n").unwrap();
+    bench.write("mine.toml", example.split_once("```").unwrap().0);
+    let show = ["models", "show", "mine", "--catalogue", "mine.toml"];
+    let text = bench.run(&show).expect(0).stdout;
+    assert!(text.contains("parameters   unknown") && !text.contains("tiny"), "{text}");
+    let model = &bench.run(&[&show[..], &["--json"]].concat()).expect(0).json()["model"];
+    assert_eq!((&model["parameters"], &model["memory"]["f32"]["weights_bytes"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        model["memory"]["f32"]["cache_bytes"],
+        4 * 128 * 2 * 4 * 256,
+        "keys and values follow from the configuration"
+    );
 }
 
 #[test]

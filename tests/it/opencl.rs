@@ -94,12 +94,14 @@ fn auto_leaves_the_cpu_to_itself() {
 }
 
 #[test]
-fn runtimes_to_come_are_listed_with_what_to_do_today() {
+fn runtimes_of_models_alone_are_listed_with_what_they_run() {
     let document = Bench::new().run(&["list", "--json"]).expect(0).json();
     for name in ["mps", "openvino", "qnn"] {
         let row = document["benchmarks"].as_array().unwrap().iter().find(|row| row["backend"] == name).unwrap();
-        assert!(row["runnable"] == false && row["why"].as_str().unwrap().contains("not yet"), "{row}");
+        assert!(row["runnable"] == false && row["why"].as_str().unwrap().contains("models alone"), "{row}");
+        let wanted = format!("`models --backend {name}`");
+        assert!(row["cure"].as_str().unwrap().contains(&wanted), "{row}");
         let ended = Bench::new().run(&["run", "gemm", "--backend", name]).expect(2);
-        assert!(ended.stderr.contains("not yet available"), "{}", ended.stderr);
+        assert!(ended.stderr.contains(&wanted), "{}", ended.stderr);
     }
 }

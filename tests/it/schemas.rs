@@ -74,6 +74,39 @@ fn comparisons_and_trends_validate() {
 }
 
 #[test]
+fn documents_of_models_validate() {
+    let bench = Bench::new();
+    let stored = ["models-qnn", "models-precisions", "models-onnxruntime", "models-more-precisions", "models"];
+    for name in stored {
+        let path = format!("{}/docs/gallery/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let run: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        bench.write_sealed(&format!("benchmark_results/runs/{name}.json"), &run);
+        let id = run["run_id"].as_str().unwrap();
+        check("models", &bench.run(&["models", "results", id, "--json"]).expect(0).json());
+        check("run", &run);
+    }
+    let map = bench.run(&["models", "compatibility", "--json"]).expect(0).json();
+    check("compatibility", &map);
+    assert!(map["compatibility"].as_array().unwrap().iter().any(|one| one["standing"] == "emulated"), "{map}");
+    for goal in ["latency", "throughput", "energy"] {
+        check("recommend", &bench.run(&["recommend", "--for", goal, "--json"]).expect(0).json());
+    }
+    check("recommend", &bench.run(&["recommend", "bert-small", "--json"]).expect(0).json());
+}
+
+#[test]
+fn a_figure_that_is_a_word_does_not_validate() {
+    let run = |value: Value| {
+        serde_json::json!({ "benchmark_id": "a/b/cpu:0/c", "timestamp": "2026-01-01T00:00:00Z",
+            "benchmark_type": "cpu_performance", "outcome": "measured", "environment": {},
+            "results": [{ "time_ms": value, "operation": "copy", "of_another_version": [1] }] })
+    };
+    check("benchmark-result", &run(1.5.into()));
+    check("benchmark-result", &run(Value::Null));
+    assert!(!validator("benchmark-result").is_valid(&run("fast".into())));
+}
+
+#[test]
 fn a_document_that_is_wrong_does_not_validate() {
     let wrong =
         serde_json::json!({ "benchmark_id": "a", "timestamp": "yesterday", "benchmark_type": "gpu", "results": 3 });

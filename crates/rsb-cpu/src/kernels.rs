@@ -8,6 +8,7 @@ mod elementwise;
 mod maths;
 mod normalize;
 mod peak;
+mod quantized;
 mod rearrange;
 mod reduce;
 mod sixteen;
@@ -97,6 +98,7 @@ pub(super) fn prepare(
         Operation::Gather(op) => rearrange::gather(*op, bound)?,
         Operation::Convolution(op) => convolution::kernel(op, bound)?,
         Operation::Gemm(op) => gemm::kernel(op, options, bound)?,
+        Operation::Quantized(op) => quantized::kernel(*op, bound)?,
         Operation::PeakArithmetic(op) => peak::kernel(op, bound)?,
         Operation::Allocate(op) => heap::allocate_kernel(*op),
         Operation::Churn(op) => heap::churn_kernel(*op, bound)?,

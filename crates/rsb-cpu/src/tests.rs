@@ -7,7 +7,8 @@ use super::*;
 use rsb_device::convert::{decode, word};
 use rsb_device::operation::{
     Allocate, Attention, Churn, Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp,
-    OutputWidth, PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Touch,
+    OutputWidth, PeakArithmetic, PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores, StreamPattern,
+    Touch,
 };
 use rsb_device::reference::{execute, fill, tolerance, verify};
 
@@ -206,6 +207,18 @@ proptest! {
     }
 
     #[test]
+    fn products_with_weights_of_few_bits(
+        dtype in prop::sample::select(FLOATS.to_vec()),
+        weights in prop::sample::select(vec![Dtype::I8, Dtype::I4]),
+        // In registers, and by panels of which there are several.
+        (m, n, units, group) in (1_u64..60, 1_u64..150, 1_u64..9, 1_u64..5),
+        count in any_threads(),
+    ) {
+        let op = QuantizedProduct { dtype, weights, m, n, k: 32 * units, group: 32 * group };
+        check(&Operation::Quantized(op), &threads(count)).unwrap();
+    }
+
+    #[test]
     fn convolutions(
         sizes in (1_u64..3, 1_u64..4, 1_u64..4, 3_u64..14, 3_u64..14),
         kernel in (1_u64..4, 1_u64..4),
@@ -301,6 +314,8 @@ fn what_the_cpu_cannot_do_is_unsupported_with_a_cure() {
     let too_many = device.info().units + 1;
     let add = |dtype| Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype, elements: 10 });
     let elsewhere = |provider: &str| Options { provider: Some(provider.to_owned()), ..Options::default() };
+    let quantized =
+        |dtype, k| Operation::Quantized(QuantizedProduct { dtype, weights: Dtype::I4, m: 2, n: 3, k, group: 64 });
     for (operation, options) in [
         (add(Dtype::F64), Options::default()),
         (add(Dtype::F32), threads(too_many)),
@@ -309,6 +324,8 @@ fn what_the_cpu_cannot_do_is_unsupported_with_a_cure() {
         (Operation::Gemm(Gemm::new(Dtype::Bf16, 2, 2, 2)), elsewhere("gemm")),
         (Operation::Gemm(Gemm::new(Dtype::I8, 2, 2, 2)), elsewhere("gemm")),
         (Operation::PeakArithmetic(PeakArithmetic { dtype: Dtype::F16, operations: 0 }), Options::default()),
+        (quantized(Dtype::F64, 64), Options::default()),
+        (quantized(Dtype::F32, 48), Options::default()),
     ] {
         let buffers: Vec<Buffer> =
             operation.buffers().iter().map(|spec| device.allocate(spec.bytes()).unwrap()).collect();

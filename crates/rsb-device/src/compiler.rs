@@ -15,8 +15,18 @@ use crate::operation::{Operation, named};
 pub const VECTOR_ADD: &str = "vector_add";
 
 /// The sources of this program's kernels that every compiler here takes.
-pub const SOURCES: &[&str] =
-    &[VECTOR_ADD, "memory", "elementwise", "reduce", "normalize", "attention", "convolution", "gemm", "peak"];
+pub const SOURCES: &[&str] = &[
+    VECTOR_ADD,
+    "memory",
+    "elementwise",
+    "reduce",
+    "normalize",
+    "attention",
+    "convolution",
+    "gemm",
+    "quantized",
+    "peak",
+];
 
 /// The backends that have a runtime compiler, in the order of the table of backends.
 pub const BACKENDS: &[BackendId] = {

@@ -5,6 +5,7 @@
 mod attention;
 mod collective;
 mod host;
+mod quantized;
 mod rows;
 mod tensor;
 mod traffic;
@@ -12,6 +13,7 @@ mod traffic;
 pub use attention::Attention;
 pub use collective::{Collective, CollectiveKind, CollectiveLane, CollectivePart, Placement};
 pub use host::{HostMemory, Launch, LaunchMode, Transfer, TransferDirection};
+pub use quantized::{QuantizedProduct, packed};
 pub use rows::{Gather, Rearrange};
 pub use tensor::{
     Convolution, Elementwise, ElementwiseOp, Epilogue, Gemm, Init, Normalize, NormalizeOp, OutputWidth, PeakArithmetic,
@@ -52,6 +54,8 @@ pub enum Operation {
     Convolution(Convolution),
     /// C ← epilogue(alpha·op(A)·op(B) + beta·C), row-major, batched.
     Gemm(Gemm),
+    /// A product with weights of few bits.
+    Quantized(QuantizedProduct),
     /// Independent multiply-adds in registers: the highest arithmetic rate.
     PeakArithmetic(PeakArithmetic),
     /// Memory taken from the system and given back.
@@ -123,6 +127,7 @@ impl Operation {
             Self::Gather(op) => op.buffers(),
             Self::Convolution(op) => op.buffers(),
             Self::Gemm(op) => op.buffers(),
+            Self::Quantized(op) => op.buffers(),
             Self::PeakArithmetic(op) => vec![BufferSpec::new(Role::Output, op.result_dtype(), 1)],
             Self::Allocate(_) | Self::Launch(_) => Vec::new(),
             Self::Transfer(op) => op.buffers(),
@@ -158,6 +163,7 @@ impl Operation {
             Self::Attention(op) => op.flops(),
             Self::Convolution(op) => op.flops(),
             Self::Gemm(op) => op.flops(),
+            Self::Quantized(op) => op.flops(),
             Self::PeakArithmetic(op) => op.operations as f64,
             // Of a complex product four multiplications and two sums, for two elements.
             Self::Rearrange(op) if op.rotary => 3.0 * op.elements() as f64,
@@ -209,6 +215,7 @@ impl Operation {
             Self::Gather(op) => Some(op.dtype),
             Self::Convolution(op) => Some(op.dtype),
             Self::Gemm(op) => Some(op.dtype),
+            Self::Quantized(op) => Some(op.dtype),
             Self::PeakArithmetic(op) => Some(op.dtype),
             Self::PointerChase(_) | Self::Allocate(_) | Self::Churn(_) | Self::Transfer(_) | Self::Launch(_) => None,
         }
@@ -227,6 +234,7 @@ impl Operation {
             Self::Gather(_) => "gather",
             Self::Convolution(_) => "convolution",
             Self::Gemm(_) => "gemm",
+            Self::Quantized(_) => "quantized-product",
             Self::PeakArithmetic(_) => "compute-peak",
             Self::Allocate(_) => "allocate",
             Self::Churn(_) => "churn",

@@ -167,6 +167,7 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
     for (component, axes) in components::wanted(selection)? {
         components::add(&mut plan, (component, &axes), (selection, machine), (&devices, breadth))?;
     }
+    components::refuse_wrong_names(&plan)?;
     Ok(plan)
 }
 

@@ -10,6 +10,7 @@ mod gemm;
 mod memory;
 mod normalize;
 mod peak;
+mod quantized;
 mod reduce;
 
 use rsb_model::Dtype;
@@ -42,6 +43,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Twin> {
         attention::TWINS,
         convolution::TWINS,
         gemm::TWINS,
+        quantized::TWINS,
         peak::TWINS,
     ];
     files.into_iter().flatten()

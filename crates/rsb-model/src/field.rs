@@ -47,7 +47,7 @@ impl Field {
 }
 
 /// Named values of one result, in the order in which they were set.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Fields(serde_json::Map<String, Json>);
 
@@ -127,6 +127,34 @@ impl Fields {
     }
 }
 
+/// Every row of the table; other names may stand there, too, as runs of other versions have them.
+impl schemars::JsonSchema for Fields {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Fields".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let property = |field: &Field| {
+            let symbol = field.unit.symbol();
+            let unit = if symbol.is_empty() { String::new() } else { format!(", in {symbol}") };
+            let mut property = serde_json::Map::new();
+            property.insert("description".to_owned(), format!("{}{unit}", field.about).into());
+            // What counts nothing may be a word, a list or whether something is so.
+            if field.unit != Unit::One || field.better().is_some() {
+                property.insert("type".to_owned(), serde_json::json!(["number", "null"]));
+            }
+            (field.name.to_owned(), Json::Object(property))
+        };
+        let properties: serde_json::Map<String, Json> = FIELDS.iter().map(property).collect();
+        schemars::json_schema!({
+            "description": "Named values of one result, in the order in which they were set.",
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": true
+        })
+    }
+}
+
 use Better::{Higher, Lower};
 use FieldRole::{Fact, Metric, Parameter};
 
@@ -166,6 +194,8 @@ fields! {
     input_shape One Parameter, "sizes of the input, outermost first";
     output_shape One Parameter, "sizes of the output, outermost first";
     weight_shape One Parameter, "sizes of the weights, outermost first";
+    weight_dtype One Parameter, "type of the weights of products where it is another than dtype: i8, i4";
+    group_size One Parameter, "weights of a row that have one scale";
     stride One Parameter, "step between output points of a convolution or strided access";
     padding One Parameter, "zeros assumed around the input of a convolution";
     dilation One Parameter, "step between the taps of a convolution";

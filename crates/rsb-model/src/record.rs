@@ -30,8 +30,9 @@ pub use device_metrics::{DeviceMetrics, GpuModelMetrics, LayerTime};
 pub use health::{HealthDocument, HealthItem, Recommendation};
 pub use installation::{InstallationInfo, PerformanceBaseline};
 pub use models::{
-    HardwareDetails, ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelFigures, ModelPlace,
-    ModelRecord, ModelSummary, ModelsDocument, RecommendDocument, SkippedModel, UnknownPlace,
+    Compatibility, CompatibilityDocument, HardwareDetails, ModelAdvice, ModelBasis, ModelCandidate, ModelChoice,
+    ModelCompatibility, ModelEvidence, ModelFigures, ModelPlace, ModelRecord, ModelSummary, ModelsDocument,
+    RecommendDocument, SkippedModel, UnknownPlace,
 };
 pub use threshold::ThresholdCheck;
 pub use tracked::{AlertState, ChangeRange, RunPoint, SeriesMove, TrackedAlert};

@@ -47,6 +47,8 @@ pub(crate) enum Module {
     Convolution,
     /// Matrix products.
     Gemm,
+    /// Products with weights of few bits.
+    Quantized,
     /// Peak rates of arithmetic.
     Peak,
 }
@@ -119,8 +121,16 @@ const FLOATS: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
 impl Module {
     /// Every one.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Memory, Self::Elementwise, Self::Reduce, Self::Normalize, Self::Convolution, Self::Gemm, Self::Peak];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Memory,
+        Self::Elementwise,
+        Self::Reduce,
+        Self::Normalize,
+        Self::Convolution,
+        Self::Gemm,
+        Self::Quantized,
+        Self::Peak,
+    ];
 
     /// The file's name without its ending.
     pub(crate) const fn stem(self) -> &'static str {
@@ -131,6 +141,7 @@ impl Module {
             Self::Normalize => "normalize",
             Self::Convolution => "convolution",
             Self::Gemm => "gemm",
+            Self::Quantized => "quantized",
             Self::Peak => "peak",
         }
     }
@@ -139,6 +150,7 @@ impl Module {
     pub(crate) const fn dtypes(self) -> &'static [Dtype] {
         match self {
             Self::Gemm => &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8],
+            Self::Quantized => &[Dtype::F32, Dtype::F16, Dtype::Bf16],
             Self::Peak => &[Dtype::F64, Dtype::F32, Dtype::F16],
             _ => FLOATS,
         }
@@ -181,6 +193,7 @@ pub(crate) fn plan(operation: &Operation, options: &Options, target: Target) -> 
         }
         Operation::Convolution(op) => tensor::convolution(op)?,
         Operation::Gemm(op) => planner.gemm(op)?,
+        Operation::Quantized(op) => planner.quantized(op)?,
         _ => {
             return Err(unsupported(
                 operation.name(),

@@ -5,8 +5,8 @@
 
 use rsb_device::operation::{
     Convolution, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchMode, MemoryStream, Normalize,
-    NormalizeOp, PeakArithmetic, PointerChase, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Transfer,
-    TransferDirection,
+    NormalizeOp, PeakArithmetic, PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores, StreamPattern,
+    Transfer, TransferDirection,
 };
 use rsb_device::scripted::{Script, ScriptedDevice};
 use rsb_device::{Backend, Buffer, Device, DeviceError, Operation, Options, Role, reference};
@@ -108,6 +108,12 @@ fn kernels() -> Vec<Operation> {
             all.push(Operation::Rearrange(order));
         }
         all.push(convolution(dtype));
+        // Of a token and of several, by whole groups and by shorter ones.
+        for (m, n, k, weights) in
+            [(1, 20, 4096, Dtype::I4), (7, 18, 160, Dtype::I4), (1, 10, 160, Dtype::I8), (6, 24, 2048, Dtype::I8)]
+        {
+            all.push(Operation::Quantized(QuantizedProduct { dtype, weights, m, n, k, group: 128 }));
+        }
         all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 7 * PeakArithmetic::UNIT }));
     }
     all.push(Operation::PointerChase(PointerChase { nodes: 500, line_bytes: 128, accesses: 700, seed: SEED }));

@@ -58,7 +58,7 @@ enum Note<'a> {
     NoCase,
 }
 
-/// The matrix, the components beneath it, the reasons, and the backends to come, for a terminal.
+/// The matrix, the components beneath it, the reasons, and the backends of models alone, for a terminal.
 pub fn text(rows: &[CaseRow], style: Style) -> String {
     if rows.is_empty() {
         return "No benchmark matches.\n".to_owned();
@@ -66,11 +66,11 @@ pub fn text(rows: &[CaseRow], style: Style) -> String {
     let mut notes: Vec<Note<'_>> = Vec::new();
     let native: Vec<&CaseRow> = rows.iter().filter(|row| row.backend != ANY && row.benchmark != ALL).collect();
     let components: Vec<&CaseRow> = rows.iter().filter(|row| row.backend == ANY).collect();
-    let to_come: Vec<&CaseRow> = rows.iter().filter(|row| row.benchmark == ALL).collect();
+    let of_models: Vec<&CaseRow> = rows.iter().filter(|row| row.benchmark == ALL).collect();
     let parts = [matrix(&native, &mut notes).text(style), frameworks(&components, &mut notes).text(style)];
     let mut parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.extend(Some(reasons(&notes, &native, style)).filter(|part| !part.is_empty()));
-    parts.extend(Some(not_yet(&to_come, style)).filter(|part| !part.is_empty()));
+    parts.extend(Some(models_alone(&of_models, style)).filter(|part| !part.is_empty()));
     parts.join("\n")
 }
 
@@ -153,7 +153,7 @@ fn reasons(notes: &[Note<'_>], rows: &[&CaseRow], style: Style) -> String {
 }
 
 /// Backends that no version has yet, and what to do until then.
-fn not_yet(rows: &[&CaseRow], style: Style) -> String {
+fn models_alone(rows: &[&CaseRow], style: Style) -> String {
     let said = |row: &&CaseRow| {
         let reason = row.missing.as_ref();
         let (why, cure) = reason.map_or(("", ""), |reason| (&reason.why, &reason.cure));

@@ -256,7 +256,7 @@ fn what_can_run_here() {
     let reason = Reason::new("ROCm", "libamdhip64.so was not found", "install ROCm, or set ROCM_PATH");
     let unfit = |on: &str| Reason::new(on, "it runs on GPUs alone", "choose a backend of GPUs, such as --backend rocm");
     let python = Reason::new("pytorch", "Python has no module torch", "pip install torch");
-    let to_come = Reason::new("backend mps", "it is not yet available", "measure with --backend cpu");
+    let of_models = Reason::new("backend mps", "it runs models alone", "measure with --backend cpu");
     let mut rows = vec![
         row("gemm", "cpu", None),
         row("gemm", "rocm", Some(reason.clone())),
@@ -266,7 +266,7 @@ fn what_can_run_here() {
         row("all-reduce", "vulkan", None),
         row("launch-latency", "cpu", Some(unfit("launch-latency on cpu"))),
         row("pytorch", "any", Some(python)),
-        row("all", "mps", Some(to_come)),
+        row("all", "mps", Some(of_models)),
     ];
     rows[5].cases = 0;
     insta::assert_snapshot!("cases", matrix::text(&rows, Style::PLAIN));

@@ -9,6 +9,7 @@
 
 mod block;
 mod check;
+mod matrix;
 mod reference;
 
 use rsb_device::operation::{LaunchMode, NormalizeOp, Role};
@@ -18,6 +19,7 @@ use rsb_model::{Dtype, Reason};
 use crate::benchmark::Failure;
 use crate::timed::check_time;
 use block::{Block, Words};
+pub(crate) use matrix::GROUP;
 
 /// What comes after attention in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub(crate) struct Shape {
     pub(crate) steps: u64,
     /// Whether attention is one kernel, which writes no scores.
     pub(crate) fused: bool,
+    /// The type of the weights of products, i8 or i4, where it is another than that of all else.
+    pub(crate) narrow: Option<Dtype>,
 }
 
 impl Shape {
@@ -127,6 +131,49 @@ impl Shape {
         self.weights().saturating_sub(table).saturating_add(rows.saturating_mul(self.width()))
     }
 
+    /// Rows and columns of the matrices that products are made with: of a block, and of the head.
+    fn matrices(&self) -> impl Iterator<Item = (u64, u64)> {
+        let (width, kv_width, hidden) = (self.width(), self.kv_width(), self.hidden());
+        let gate = if self.mlp == Mlp::SwiGlu { hidden } else { 0 };
+        let of_block = [(width, width), (kv_width, width), (kv_width, width), (width, width)];
+        let of_hidden = [(hidden, width), (width, hidden), (gate, width)];
+        let all =
+            of_block.into_iter().chain(of_hidden).map(|(rows, columns)| (rows.saturating_mul(self.layers), columns));
+        all.chain([(self.vocabulary, width)])
+    }
+
+    /// Bytes that narrow weights, with their scales, take less than those of the type of all else.
+    fn saved(&self) -> u64 {
+        let less = |(rows, columns): (u64, u64)| {
+            let narrow = matrix::quantized(*self, 1, rows, columns).map_or(0, |op| op.weight_bytes());
+            if narrow == 0 { 0 } else { self.bytes_of(rows.saturating_mul(columns), narrow) }
+        };
+        self.matrices().map(less).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes of so many elements, weights of products among them where they are as narrow as they are; saturated for an
+    /// absurd number, which no device has the memory for.
+    fn bytes_of(&self, elements: u64, saved: u64) -> u64 {
+        const MOST: u64 = u64::MAX / 64;
+        let all = self.dtype.bytes(elements.min(MOST));
+        if elements > MOST { all } else { all.saturating_sub(saved) }
+    }
+
+    /// Bytes of all weights.
+    pub(crate) fn weight_bytes(&self) -> u64 {
+        self.bytes_of(self.weights(), self.saved())
+    }
+
+    /// Bytes of weights, keys and values that all passes read.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes_of(self.elements_read(), self.saved().saturating_mul(self.steps))
+    }
+
+    /// Bytes of everything that the passes keep on the device.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes_of(self.elements(), self.saved())
+    }
+
     /// Elements as large as `count` indices together.
     const fn of_indices(&self, count: u64) -> u64 {
         count.saturating_mul(64 / self.dtype.bits())
@@ -155,12 +202,12 @@ impl Shape {
     }
 
     /// Weights, keys and values that all passes read.
-    pub(crate) fn elements_read(&self) -> u64 {
+    fn elements_read(&self) -> u64 {
         (0..self.steps).map(|step| self.weights_read() + self.cached(self.positions + step)).sum()
     }
 
     /// Elements of everything that the passes keep on the device.
-    pub(crate) const fn elements(&self) -> u64 {
+    const fn elements(&self) -> u64 {
         let capacity = self.capacity();
         let scores = self.batch.saturating_mul(self.heads).saturating_mul(self.queries).saturating_mul(capacity);
         // The state between and after; then what a block calculates, see `block::Room`.
@@ -191,7 +238,9 @@ impl Shape {
         let kv_heads = if self.kv_heads < self.heads { 2 } else { 4 };
         let vocabulary = if self.vocabulary > 0 { 20 } else { 0 };
         let steps = if self.steps > 3 { 3 } else { self.steps };
-        Self { layers, heads: 4, kv_heads, head_dim: 8, vocabulary, batch: 2, queries, positions, steps, ..*self }
+        // Rows of narrow weights are made of vectors.
+        let head_dim = if self.narrow.is_some() { 16 } else { 8 };
+        Self { layers, heads: 4, kv_heads, head_dim, vocabulary, batch: 2, queries, positions, steps, ..*self }
     }
 }
 
@@ -250,7 +299,7 @@ struct Model<'d> {
     words: Option<Words>,
     passes: Vec<Pass<'d>>,
     stream: Box<dyn Stream + 'd>,
-    /// Elements of all its buffers.
+    /// Bytes of all its buffers.
     taken: u64,
 }
 
@@ -258,7 +307,8 @@ impl Model<'_> {
     /// Who makes the matrix products: before they are one graph.
     fn provider(&self) -> String {
         let all = self.passes.iter().flat_map(|pass| pass.stages.iter().zip(&pass.kernels));
-        let mut products = all.filter(|(stage, _)| matches!(stage.operation, Operation::Gemm(_)));
+        let is_product = |operation: &Operation| matches!(operation, Operation::Gemm(_) | Operation::Quantized(_));
+        let mut products = all.filter(|(stage, _)| is_product(&stage.operation));
         products.next().map(|(_, kernel)| kernel.provider()).unwrap_or_default()
     }
 
@@ -343,7 +393,7 @@ impl<'d> Decoder<'d> {
 
     /// Bytes of weights, caches and everything between.
     pub(crate) fn bytes(&self) -> u64 {
-        self.model.shape.dtype.bytes(self.model.taken)
+        self.model.taken
     }
 
     /// Operations of all passes.

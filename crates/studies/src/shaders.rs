@@ -34,6 +34,7 @@ const SOURCES: &[(&str, Needs, &[&str])] = &[
     ("blocks", Needs::Tree, &["f32", "f16", "bf16"]),
     ("convolution", Needs::Types("type"), FLOATS),
     ("gemm", Needs::Types("type"), &["f64", "f32", "f16", "bf16", "i8"]),
+    ("quantized", Needs::Types("type"), &["f32", "f16", "bf16"]),
     // Peak rates need no packs; they have small files of their own for each type.
     ("peak", Needs::Types("peak"), &["f64", "f32", "f16"]),
     ("peak_matrix", Needs::Nothing, &["f16"]),

@@ -1,7 +1,7 @@
 //! Work for several GPUs in one process, and what is made of many operations, on GPUs of software.
 
 use crate::common::{Bench, SMALL};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::support::{RUNTIMES, assert_reason, assert_rest_stands, case, cases, fake_gpu, id, run};
 
@@ -195,6 +195,38 @@ fn a_decoder_is_verified_from_end_to_end_and_stage_by_stage() {
     let document = run(&broken, &arguments).expect(1).json();
     for found in cases(&document) {
         assert_reason(found, "failed", "wrong result of");
+    }
+}
+
+/// A token by the kernel of a few rows, a prompt by that of tiles, on either runtime.
+#[test]
+fn weights_of_few_bits_are_verified_and_take_less_memory() {
+    let axes = ["heads=4x32", "kv_heads=2", "mlp=swiglu", "sequence_length=20", "dtype=f16", "weights=as-inputs,i8,i4"];
+    let axes = axes.iter().flat_map(|axis| ["--axis", axis]);
+    let arguments: Vec<&str> = std::iter::once("inference").chain(axes).collect();
+    for runtime in RUNTIMES {
+        let document = runtime.run(&runtime.fake_gpu(), &arguments).expect(0).json();
+        for phase in ["prefill", "decode"] {
+            let of = |weights: &str| {
+                let is_it = |name: &str| name.contains(phase) && name.ends_with(weights);
+                let found = cases(&document).iter().find(|case| is_it(id(case)));
+                found.unwrap_or_else(|| panic!("{phase} {weights}: {document:#}"))
+            };
+            let [whole, eight, four] = ["sequence_length=20", "weights=i8", "weights=i4"].map(of);
+            let megabytes = [whole, eight, four].map(|case| number(case, "memory_used_mb"));
+            assert!(megabytes[0] > megabytes[1] && megabytes[1] > megabytes[2], "{megabytes:?}");
+            let result = &four["results"][0];
+            assert_eq!((&result["weight_dtype"], &result["group_size"]), (&json!("i4"), &json!(128)));
+            assert_eq!(result["provider"], "native", "no library has such products");
+            assert!(number(four, "accuracy_error") > 0.0, "{four:#}");
+        }
+    }
+    for (kernel, phase) in [("rsb_quantized_rows", "/decode/"), ("rsb_quantized_tiled", "/prefill/")] {
+        let broken = fake_gpu().set("FAKE_GPU_FAULT", format!("wrong:{kernel}"));
+        let document = run(&broken, &arguments).expect(1).json();
+        for found in cases(&document).iter().filter(|case| id(case).contains("weights=") && id(case).contains(phase)) {
+            assert_reason(found, "failed", "wrong result of");
+        }
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use rsb_engine::models::{Outliers, PRECISIONS, catalogue, compatibility, document};
+use rsb_engine::models::{
+    Family, Outliers, PRECISIONS, Recommending, SizeClass, catalogue, compatibility, document, recommend, representative,
+};
 use rsb_model::Run;
-use rsb_model::record::ModelsDocument;
+use rsb_model::record::{ModelAdvice, ModelBasis, ModelChoice, ModelsDocument};
 
 use super::{check_section, root};
 
@@ -72,4 +74,40 @@ fn the_page_of_models_says_what_runs_where() {
         table.push('\n');
     }
     check_section(&root().join(PAGE), "compatibility", &table);
+}
+
+#[test]
+fn the_page_of_models_has_the_matrix_of_what_is_best() {
+    // The others say nothing of speed.
+    let advised = recommend(&[run(SEEN)], Recommending { is_predicting: true, ..Recommending::LATENCY });
+    let mut table = format!("| family |{}\n|---|", SizeClass::NAMES.map(|size| format!(" {size} |")).concat());
+    writeln!(table, "{}", "---|".repeat(SizeClass::ALL.len())).unwrap();
+    for family in Family::ALL {
+        write!(table, "| {family} |").unwrap();
+        for size in SizeClass::ALL {
+            let row = representative((family, size));
+            let advice = row.and_then(|row| advised.models.iter().find(|advice| advice.model_id == row.name));
+            write!(table, " {} |", advice.map_or_else(|| "no model".to_owned(), best)).unwrap();
+        }
+        table.push('\n');
+    }
+    check_section(&root().join(PAGE), "matrix", &table);
+}
+
+/// A field of the matrix.
+fn best(advice: &ModelAdvice) -> String {
+    let name = &advice.model_id;
+    let Some(one) = advice.candidates.first() else { return format!("{name}: unknown") };
+    let basis = if one.basis == ModelBasis::Predicted { ", predicted" } else { "" };
+    let time = match one.time_per_item_ms {
+        long if long >= 1e3 => format!("{:.1} s", long / 1e3),
+        short => format!("{short:.0} ms"),
+    };
+    let place = format!("{} {}", one.place.backend, one.place.dtype);
+    match advice.choice {
+        ModelChoice::NoClearWinner => format!("{name}: no clear winner, {place} {time}{basis}"),
+        ModelChoice::OnlyOne => format!("{name}: {place} {time}{basis}, the only one known"),
+        ModelChoice::Winner => format!("{name}: {place} {time}{basis}"),
+        ModelChoice::Unknown => format!("{name}: unknown"),
+    }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::device::DeviceError;
 
 fn stream(pattern: StreamPattern) -> Operation {
     Operation::Stream(MemoryStream { pattern, dtype: Dtype::F32, elements: 1000, stores: Stores::Temporal })
@@ -70,6 +71,30 @@ fn attention_counts_where_its_queries_look() {
         assert!(wrong.check().is_err(), "{wrong:?}");
     }
     assert!(op.check().is_ok());
+}
+
+#[test]
+fn weights_of_few_bits_count_as_narrow_as_they_are() {
+    let of = |weights| QuantizedProduct { dtype: Dtype::F16, weights, m: 2, n: 5, k: 96, group: 64 };
+    for (weights, bytes) in [(Dtype::I8, 96.0), (Dtype::I4, 48.0)] {
+        let product = Operation::Quantized(of(weights));
+        assert_eq!(product.flops().to_bits(), f64::to_bits(2.0 * 2.0 * 5.0 * 96.0));
+        // Two rows in, two out, and of five rows of weights two scales each, the second of a shorter group.
+        let moved = 2.0 * (192.0 + 10.0) + 5.0 * (bytes + 4.0);
+        assert_eq!(product.bytes_moved().to_bits(), f64::to_bits(moved), "{weights}");
+    }
+    assert!(of(Dtype::I4).check().is_ok());
+    let right = of(Dtype::I8);
+    for wrong in [
+        of(Dtype::F16),
+        QuantizedProduct { k: 80, ..right },
+        QuantizedProduct { group: 48, ..right },
+        QuantizedProduct { group: 0, ..right },
+        QuantizedProduct { m: 0, ..right },
+    ] {
+        assert!(matches!(wrong.check(), Err(DeviceError::Unsupported(_))), "{wrong:?}");
+    }
+    assert_eq!(packed(Dtype::I4, &[-8, 7, 1, -1]), [0x78, 0xf1]);
 }
 
 #[test]

@@ -78,6 +78,14 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
             };
             Result::Numbers((0..c.len() as u64).map(element).collect())
         }
+        Operation::Quantized(op) => {
+            let (a, weights, scales) = (number(0)?, buffers.get(1)?, number(2)?);
+            let rows = weights.chunks_exact(op.row_bytes() as usize).zip(scales.chunks_exact(op.groups() as usize));
+            let numbers: Vec<Vec<f64>> = rows.map(|(weights, scales)| op.numbers(weights, scales)).collect();
+            let dot = |a: &[f64], w: &[f64]| a.iter().zip(w).map(|(a, w)| a * w).sum::<f64>();
+            let row = |a| numbers.iter().map(move |w| dot(a, w));
+            Result::Numbers(a.chunks_exact(op.k as usize).flat_map(row).collect())
+        }
         Operation::PeakArithmetic(_) => Result::Numbers(vec![1.0]),
         Operation::Churn(op) => Result::Numbers(vec![op.final_live_bytes() as f64; 2]),
         Operation::Transfer(_) => Result::Numbers(number(0)?),

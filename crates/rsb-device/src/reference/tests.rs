@@ -5,7 +5,7 @@ use super::*;
 use crate::convert::{decode, encode};
 use crate::operation::{
     Attention, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, Init, Normalize, NormalizeOp,
-    Operation, OutputWidth, Rearrange, Reduce, ReduceOp,
+    Operation, OutputWidth, QuantizedProduct, Rearrange, Reduce, ReduceOp, packed,
 };
 use crate::scripted::{Fault, Script, ScriptedDevice};
 use crate::{Buffer, Device, DeviceError, Options};
@@ -41,6 +41,29 @@ fn small_products_by_hand() {
     near(&done(&Operation::Gemm(biased), &[&a, &b, &[-18.0, 2.0], &c]), &[0.0, 22.0, 2.0, 24.0]);
     let gelu = Gemm { epilogue: Epilogue::Gelu, ..gemm };
     near(&done(&Operation::Gemm(gelu), &[&a, &b, &[-18.0, -30.0], &c])[..2], &[0.0, 0.0]);
+}
+
+fn quantized(dtype: Dtype, weights: Dtype) -> QuantizedProduct {
+    QuantizedProduct { dtype, weights, m: 5, n: 7, k: 96, group: 64 }
+}
+
+#[test]
+fn a_product_with_weights_of_few_bits_by_hand() {
+    for weights in [Dtype::I8, Dtype::I4] {
+        let op = QuantizedProduct { m: 1, n: 2, ..quantized(Dtype::F64, weights) };
+        // Of the first row the first number, and one of each group of the second.
+        let mut numbers = vec![0; 2 * 96];
+        for (at, number) in [(0, -8), (96, 7), (96 + 63, -1), (96 + 64, 5)] {
+            numbers[at] = number;
+        }
+        let a: Vec<f64> = (1..=96).map(f64::from).collect();
+        let bytes = [a.iter().flat_map(|x| x.to_le_bytes()).collect(), packed(weights, &numbers)];
+        let scales = encode(Dtype::F16, &[0.5, 9.0, 2.0, 0.25]);
+        let mut buffers = [bytes.to_vec(), vec![scales, vec![0; 16]]].concat();
+        assert_eq!(op.weight_bytes(), (buffers[1].len() + buffers[2].len()) as u64);
+        execute(&Operation::Quantized(op), &mut buffers);
+        near(&decode(Dtype::F64, &buffers[3]), &[-4.0, 2.0 * (7.0 - 64.0) + 0.25 * 5.0 * 65.0]);
+    }
 }
 
 #[test]
@@ -204,6 +227,9 @@ fn some_operations() -> Vec<Operation> {
     all.push(Operation::Gemm(Gemm { batch: 2, beta: 1.0, transpose_b: true, ..Gemm::new(Dtype::I8, 9, 8, 11) }));
     let narrow = Gemm { stored: OutputWidth::AsInputs, beta: 0.5, ..Gemm::new(Dtype::Bf16, 9, 8, 11) };
     all.push(Operation::Gemm(narrow));
+    for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16] {
+        all.extend([Dtype::I8, Dtype::I4].map(|weights| Operation::Quantized(quantized(dtype, weights))));
+    }
     for &epilogue in Epilogue::ALL {
         all.extend(
             [Dtype::F32, Dtype::Fp8]
@@ -266,6 +292,28 @@ fn one_wrong_element_of_a_large_product_is_found() {
         let error = verify(&device, &operation, &buffers, 9).unwrap_err();
         assert!(error.to_string().contains("wrong result"), "{error}");
         device.write(&buffers[2], at, &old).unwrap();
+    }
+}
+
+/// The same where weights are of few bits, whose numbers are made of bytes and scales.
+#[test]
+fn one_wrong_element_of_a_large_product_with_few_bits_is_found() {
+    for weights in [Dtype::I8, Dtype::I4] {
+        let op = QuantizedProduct { m: 90, n: 200, ..quantized(Dtype::F32, weights) };
+        let operation = Operation::Quantized(op);
+        let device = ScriptedDevice::new(Script::default());
+        let buffers: Vec<Buffer> =
+            operation.buffers().iter().map(|spec| device.allocate(spec.bytes()).unwrap()).collect();
+        fill(&device, &operation, &buffers, 9).unwrap();
+        device.prepare(&operation, &Options::default(), &buffers).unwrap().launch().unwrap();
+        assert!(verify(&device, &operation, &buffers, 9).is_ok());
+        for index in [1, 5_001, 7_777, 10_003, 17_998] {
+            let (mut old, at) = ([0; 4], 4 * index);
+            device.read(&buffers[3], at, &mut old).unwrap();
+            device.write(&buffers[3], at, &(f32::from_le_bytes(old) + 200.0).to_le_bytes()).unwrap();
+            assert!(verify(&device, &operation, &buffers, 9).is_err(), "{weights} {index}");
+            device.write(&buffers[3], at, &old).unwrap();
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod meter;
 mod product;
+mod quantized;
 mod rows;
 
 use rsb_model::{Dtype, Reason};
@@ -72,6 +73,7 @@ pub fn tolerance(operation: &Operation) -> f64 {
         Operation::Attention(op) => (op.dtype, op.head_dim + op.positions),
         Operation::Convolution(op) => (op.dtype, op.terms()),
         Operation::Gemm(op) => return product_tolerance(op),
+        Operation::Quantized(op) => (op.dtype, op.k),
         Operation::PeakArithmetic(op) => (op.result_dtype(), 0),
         Operation::Churn(_) => (Dtype::F64, 0),
     };
@@ -186,6 +188,7 @@ pub fn verify(device: &dyn Device, operation: &Operation, buffers: &[Buffer], se
         }
         Operation::Convolution(op) => product::check_convolution(&check, op, &mut error)?,
         Operation::Gemm(op) => product::check_gemm(&check, op, &mut error)?,
+        Operation::Quantized(op) => quantized::check(&check, op, &mut error)?,
         Operation::PeakArithmetic(_) => error.compare(check.first_number(0)?, 1.0),
         Operation::Allocate(_) | Operation::Launch(_) => {}
         Operation::Transfer(_) => check.copied(&mut error)?,

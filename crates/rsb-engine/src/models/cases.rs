@@ -24,8 +24,16 @@ pub struct ModelWish<'a> {
     pub own: &'a [ModelRow],
 }
 
-/// A model, or the reason why there is none of a family and size.
-type RowOrGap<'a> = Result<&'a ModelRow, (Family, SizeClass)>;
+/// What is asked for and not there.
+enum Gap<'a> {
+    /// No model of a family is of that size.
+    Size(Family, SizeClass),
+    /// No model has that name, or the one that has it cannot be measured.
+    Name(&'a str, Reason),
+}
+
+/// A model, or what is missing.
+type RowOrGap<'a> = Result<&'a ModelRow, Gap<'a>>;
 
 /// Every case of `wish` on `device`, of which more may be known than its name.
 ///
@@ -38,11 +46,18 @@ pub fn cases(
 ) -> Result<Vec<CaseOrReason>, UsageError> {
     let wish = Asked::of(component, wish)?;
     let mut found: Vec<CaseOrReason> = Vec::new();
-    for row in wish.rows()? {
+    for row in wish.rows() {
         let row = match row {
             Ok(row) => row,
-            Err(gap) => {
-                found.push(Err(absent(component, device, gap)));
+            Err(Gap::Size(family, size)) => {
+                found.push(Err(absent(component, device, (family, size))));
+                continue;
+            }
+            Err(Gap::Name(name, reason)) => {
+                found.push(Err((
+                    case_without_work(component, device, &[name], Params::new().with("model", name)),
+                    reason,
+                )));
                 continue;
             }
         };
@@ -142,24 +157,22 @@ impl<'a> Asked<'a> {
     }
 
     /// The models that are named, or one of each family and size asked for.
-    fn rows(&self) -> Result<Vec<RowOrGap<'a>>, UsageError> {
+    fn rows(&self) -> Vec<RowOrGap<'_>> {
         let named = self.values("model");
         if !named.is_empty() {
-            return named.into_iter().map(|name| self.named(name).map(Ok)).collect();
+            return named.into_iter().map(|name| self.named(name)).collect();
         }
         let families: Vec<Family> = self.values("family").iter().filter_map(|name| name.parse().ok()).collect();
         let families = if families.is_empty() { Family::ALL.to_vec() } else { families };
         let sizes: Vec<SizeClass> = self.values("size").iter().filter_map(|name| name.parse().ok()).collect();
         let sizes = if sizes.is_empty() { vec![SizeClass::Tiny] } else { sizes };
         let pairs = families.iter().flat_map(|family| sizes.iter().map(|size| (*family, *size)));
-        Ok(pairs.map(|pair| representative(pair).ok_or(pair)).collect())
+        pairs.map(|pair| representative(pair).ok_or(Gap::Size(pair.0, pair.1))).collect()
     }
 
-    fn named(&self, name: &str) -> Result<&'a ModelRow, UsageError> {
-        find(name, self.wish.own).ok_or_else(|| {
-            let near = nearest(name, self.wish.own).map(|near| format!(", such as {near}")).unwrap_or_default();
-            invalid("model", name, format!("a name from `models list`{near}"))
-        })
+    fn named<'n>(&self, name: &'n str) -> Result<&'a ModelRow, Gap<'n>> {
+        let row = find(name, self.wish.own).ok_or_else(|| Gap::Name(name, unknown(name, self.wish.own)))?;
+        row.refused.clone().map_or(Ok(row), |reason| Err(Gap::Name(name, reason)))
     }
 
     fn points(&self, component: &Component, row: &ModelRow) -> Vec<ModelPoint> {
@@ -239,7 +252,7 @@ fn untunable(point: &ModelPoint) -> Option<Reason> {
 }
 
 /// The model that stands for a family and size.
-fn representative((family, size): (Family, SizeClass)) -> Option<&'static ModelRow> {
+pub fn representative((family, size): (Family, SizeClass)) -> Option<&'static ModelRow> {
     catalogue().iter().find(|row| row.family == family && row.size() == size)
 }
 
@@ -253,15 +266,33 @@ fn absent(component: &Component, device: DeviceRef, (family, size): (Family, Siz
         "the catalogue has no such model",
         format!("choose --sizes {}, or give a model of your own with --catalogue", known.join(",")),
     );
-    let segments = ["component_specific", component.name, &device.to_string(), family.as_str(), size.as_str()];
-    let case = Case {
+    (case_without_work(component, device, &[family.as_str(), size.as_str()], Params::new()), reason)
+}
+
+/// Why `name` is no model.
+pub fn unknown(name: &str, own: &[ModelRow]) -> Reason {
+    let near = nearest(name, own).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    let cure = format!("{near}`models list` shows them all; a name with a slash is a directory or one of the hub");
+    Reason::new(format!("model {name}"), "the catalogue has no such name", cure)
+}
+
+/// The entry for what cannot be asked for.
+fn case_without_work(component: &Component, device: DeviceRef, names: &[&str], params: Params) -> Case {
+    let device_name = device.to_string();
+    let segments = [&["component_specific", component.name, &device_name], names].concat();
+    Case {
         id: rsb_model::CaseId::from_segments(&segments),
         benchmark: component.name.to_owned(),
         benchmark_type: rsb_model::BenchmarkType::ComponentSpecific,
         device: device.into(),
-        params: Params::new(),
-    };
-    (case, reason)
+        params,
+    }
+}
+
+/// The name that `case` stands for where it stands for a name that is no model.
+pub(crate) fn wrong_name(case: &Case) -> Option<&str> {
+    let is_planned = case.benchmark != super::MODELS || case.params.text(WORKLOAD).is_some();
+    case.params.text("model").filter(|_| !is_planned)
 }
 
 /// A model that does not fit, with the largest of its family that does.

@@ -56,8 +56,8 @@ fn what_does_not_fit_or_is_not_there_says_what_does() {
     assert!(large.cure.contains("tinyllama-1.1b") && large.what.contains("GB"), "{large}");
     let gap = reason(&[("family", "rag"), ("size", "xl")]);
     assert!(gap.cure.contains("--sizes tiny,small,base"), "{gap}");
-    let error = planned(&[("model", "gpt-2")], &[], Breadth::Quick).unwrap_err().to_string();
-    assert!(error.contains("such as gpt2"), "{error}");
+    let wrong = reason(&[("model", "gpt-2,bert-tiny")]);
+    assert!(wrong.cure.contains("did you mean `gpt2`"), "{wrong}");
     let error = planned(&[("workload", "forwards")], &[], Breadth::Quick).unwrap_err().to_string();
     assert!(error.contains("generate"), "{error}");
 }
@@ -79,6 +79,23 @@ fn tokens_are_asked_for_where_they_are_written_and_a_model_of_ones_own_is_one_of
     let Ok(case) = &planned[1] else { panic!("{planned:?}") };
     let definition: ModelRow = serde_json::from_str(case.params.text(DEFINITION).unwrap()).unwrap();
     assert_eq!((definition.name.as_str(), case.params.text("output_length")), ("mine", Some("8")));
+}
+
+#[test]
+fn a_name_that_is_no_model_is_skipped_beside_those_that_are() {
+    let reason = Reason::new("model org/other", "it is not on this machine", "`hf download org/other`");
+    let own = [ModelRow::refused("org/other", reason)];
+    let planned = planned(&[("model", "bert-tiny,bert-tny,org-other")], &own, Breadth::Quick).unwrap();
+    let wrong: Vec<Option<&str>> = planned
+        .iter()
+        .map(|case| match case {
+            Ok(case) | Err((case, _)) => wrong_name(case),
+        })
+        .collect();
+    assert_eq!(wrong, [None, Some("bert-tny"), Some("org-other")]);
+    assert_eq!(ids(&planned)[2], "component_specific/models/cpu:0/org-other");
+    let Err((_, reason)) = &planned[2] else { panic!("{planned:?}") };
+    assert!(reason.cure.contains("hf download"), "{reason}");
 }
 
 #[test]

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use rsb_model::json;
+use rsb_model::{Reason, json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::detect;
 
 /// What kind of network a model is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -225,9 +227,15 @@ pub struct ModelRow {
     /// The arguments of the class's configuration.
     #[serde(default)]
     pub config: serde_json::Map<String, serde_json::Value>,
+    /// What a pass is given in place of what its family takes: each argument with `kind` and `shape`.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub inputs: serde_json::Map<String, serde_json::Value>,
     /// What works beside it, by role.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, ModelPart>,
+    /// Why it cannot be measured, where that is known: a name of one's own that leads to nothing.
+    #[serde(skip)]
+    pub refused: Option<Reason>,
 }
 
 /// A network that works beside a model, such as the one that reads the text of a diffusion model.
@@ -249,6 +257,28 @@ fn transformers() -> String {
 }
 
 impl ModelRow {
+    /// A name that leads to no model, and why.
+    pub fn refused(name: &str, reason: Reason) -> Self {
+        let is_kept = |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
+        Self {
+            name: name.trim_matches('/').chars().map(is_kept).collect(),
+            family: Family::EncoderOnly,
+            class: String::new(),
+            library: String::new(),
+            published: None,
+            source: None,
+            parameters: 0,
+            active_parameters: None,
+            shape: ModelShape::default(),
+            work: None,
+            path: None,
+            config: serde_json::Map::new(),
+            inputs: serde_json::Map::new(),
+            parts: BTreeMap::new(),
+            refused: Some(reason),
+        }
+    }
+
     /// How large it is.
     pub fn size(&self) -> SizeClass {
         SizeClass::of(self.parameters)
@@ -290,7 +320,7 @@ fn rows(text: &str) -> Result<Vec<ModelRow>, String> {
 /// # Errors
 /// When the text is not TOML, says what no model has, or names a model twice.
 pub fn parse(text: &str) -> Result<Vec<ModelRow>, CatalogueError> {
-    let models = rows(text).map_err(CatalogueError)?;
+    let mut models = rows(text).map_err(CatalogueError)?;
     if models.is_empty() {
         let form = "write [[model]] with name, family, class and config";
         return Err(CatalogueError(format!("it holds no model; {form}")));
@@ -306,7 +336,28 @@ pub fn parse(text: &str) -> Result<Vec<ModelRow>, CatalogueError> {
     if let Some(bare) = models.iter().find(|row| row.class.is_empty() && row.path.is_none()) {
         return Err(CatalogueError(format!("the model `{}` has neither a `class` nor a `path`; give one", bare.name)));
     }
+    for row in &mut models {
+        if let Some(wrong) = row.inputs.iter().find(|(_, input)| !is_input(input)) {
+            let form =
+                "write { kind = \"tokens\", shape = [\"batch\", \"length\"] }, or kind noise or ones, and numbers";
+            return Err(CatalogueError(format!("the input `{}` of `{}` is none; {form}", wrong.0, row.name)));
+        }
+        if row.shape == ModelShape::default() && !row.config.is_empty() {
+            row.shape = detect::shape(&Value::Object(row.config.clone()), row.family);
+        }
+    }
     Ok(models)
+}
+
+/// Whether `input` says of what kind it is and how large.
+fn is_input(input: &Value) -> bool {
+    let is_size = |size: &Value| size.as_u64() > Some(0) || size == "batch" || size == "length";
+    let is_shape = input["shape"].as_array().is_some_and(|shape| !shape.is_empty() && shape.iter().all(is_size));
+    let is_known = |name: &String| ["kind", "shape", "below"].contains(&name.as_str());
+    is_shape
+        && ["tokens", "noise", "ones"].iter().any(|kind| input["kind"] == *kind)
+        && (input["below"].is_null() || input["below"].as_u64() > Some(5))
+        && input.as_object().is_some_and(|fields| fields.keys().all(is_known))
 }
 
 /// Every model that comes with this program.
@@ -380,7 +431,14 @@ mod tests {
         assert_eq!((own[0].library.as_str(), own[0].config["n_layer"].as_u64()), ("transformers", Some(2)));
         assert_eq!(find("mine", &own).unwrap().family, Family::DecoderOnly);
         assert_eq!(nearest("bert-bass", &own), Some("bert-base"));
+        let config = "config = { n_layer = 2, n_embd = 64, n_head = 4 }\n";
+        let input = "inputs = { input_ids = { kind = \"tokens\", shape = [\"batch\", 8] } }\n";
+        let own = parse(&format!("{row}{config}{input}")).unwrap();
+        assert_eq!((own[0].shape.layers, own[0].shape.cache), (2, Some(2 * 2 * 64)), "told by the configuration");
+        assert!(own[0].definition().contains("tokens") && own[0].generates());
         for (text, expected) in [
+            (&*format!("{row}{}", input.replace("tokens", "words")), "kind noise"),
+            (&*format!("{row}{}", input.replace("batch", "batches")), "input_ids"),
             ("", "[[model]]"),
             (&*row.replace("decoder-only", "decoder"), "encoder-only"),
             (&*row.replace("class =", "clas ="), "clas"),

@@ -100,6 +100,10 @@ pub fn refusal(wanted: &Wanted<'_>) -> Option<Reason> {
         let why = format!("a {} of this class writes no tokens one after another", row.class);
         return Some(Reason::new(what, why, "choose --workload forward"));
     }
+    if workload == GENERATE && !row.inputs.is_empty() && !row.inputs.contains_key("input_ids") {
+        let why = "tokens are written after those of `input_ids`, which its own inputs lack";
+        return Some(Reason::new(what, why, "add input_ids to its inputs, or choose --workload forward"));
+    }
     if workload == GENERATE && !runtime.writes {
         let why = format!("tokens are written by pytorch alone so far, {name} does single passes");
         return Some(Reason::new(what, why, "choose --workload forward, or --backend cpu for pytorch"));

@@ -31,14 +31,18 @@ const CLASSES: [(&str, Family); 22] = [
     ("ForCausalLM", Family::DecoderOnly),
 ];
 
-/// The row of a directory at `path` whose config.json holds `text`.
+/// The row of a directory at `path` whose config.json holds `text`, and whose files hold `parameters`, zero where that is not known.
 ///
 /// # Errors
 /// Says what is wrong with the file.
-pub fn detect(path: &str, text: &str) -> Result<ModelRow, String> {
+pub fn detect(path: &str, text: &str, parameters: u64) -> Result<ModelRow, String> {
     let config: Value = json::parse(text).map_err(|error| format!("config.json is not JSON: {error}"))?;
-    let class = config["architectures"][0].as_str().or_else(|| config["_class_name"].as_str());
+    let of_diffusers = config["_class_name"].as_str();
+    let class = config["architectures"][0].as_str().or(of_diffusers);
     let class = class.ok_or("config.json names no architecture; add `architectures`")?.to_owned();
+    if of_diffusers.is_some() && !class.contains("UNet") {
+        return Err(format!("it is a {class} of diffusers; of those a UNet alone can be measured: name its directory"));
+    }
     let named = CLASSES.iter().find(|(part, _)| class.contains(part)).map(|(_, family)| *family);
     let has_experts = ["num_local_experts", "num_experts"].iter().any(|name| config[*name].as_u64() > Some(1));
     let family = match named {
@@ -53,23 +57,26 @@ pub fn detect(path: &str, text: &str) -> Result<ModelRow, String> {
         name: name.chars().map(is_kept).collect(),
         family,
         class,
-        library: "transformers".to_owned(),
+        library: if of_diffusers.is_some() { "diffusers" } else { "transformers" }.to_owned(),
         published: None,
         source: None,
-        parameters: 0,
+        parameters,
         active_parameters: None,
         shape: shape(&config, family),
         work: None,
         path: Some(path.to_owned()),
         config: serde_json::Map::new(),
+        inputs: serde_json::Map::new(),
         parts: std::collections::BTreeMap::new(),
+        refused: None,
     })
 }
 
-/// What the configuration says of the inside, under the names that models give it.
-fn shape(config: &Value, family: Family) -> ModelShape {
-    let inner = if config["text_config"].is_object() { &config["text_config"] } else { config };
-    let number = |names: &[&str]| names.iter().find_map(|name| inner[*name].as_u64());
+/// What the configuration says of the inside, under the names that models give it. What writes does so whether or not its
+/// configuration tells how much it keeps: then that is zero.
+pub(super) fn shape(config: &Value, family: Family) -> ModelShape {
+    let text = if config["text_config"].is_object() { &config["text_config"] } else { config };
+    let number = |names: &[&str]| names.iter().find_map(|name| text[*name].as_u64());
     let (layers, hidden) = (
         number(&["num_hidden_layers", "n_layer", "decoder_layers", "num_layers"]),
         number(&["hidden_size", "n_embd", "d_model"]),
@@ -82,11 +89,16 @@ fn shape(config: &Value, family: Family) -> ModelShape {
         Family::DecoderOnly | Family::EncoderDecoder | Family::MixtureOfExperts | Family::Multimodal | Family::Rag
     );
     let product = |parts: [Option<u64>; 3]| parts.into_iter().try_fold(2_u64, |all, part| all.checked_mul(part?));
+    // Of Mamba: the state and the last inputs of the convolution.
+    let inner = number(&["intermediate_size"]).or_else(|| Some(hidden? * number(&["expand"]).unwrap_or(2)));
+    let kept = number(&["state_size"]).unwrap_or(16) + number(&["conv_kernel"]).unwrap_or(4);
+    let state = || layers.zip(inner).map_or(0, |(layers, inner)| layers.saturating_mul(inner).saturating_mul(kept));
     ModelShape {
         layers: layers.unwrap_or(0),
         hidden: hidden.unwrap_or(0),
         vocabulary: number(&["vocab_size"]),
-        cache: product([layers, of_keys, width]).filter(|_| writes),
+        cache: writes.then(|| product([layers, of_keys, width]).unwrap_or(0)),
+        state: (family == Family::StateSpace).then(state),
         positions: number(&["max_position_embeddings", "n_positions"]),
         ..ModelShape::default()
     }
@@ -112,16 +124,22 @@ mod tests {
             (r#"{"_class_name": "UNet2DConditionModel"}"#, Family::Diffusion),
             (r#"{"architectures": ["RagTokenForGeneration"]}"#, Family::Rag),
         ] {
-            assert_eq!(detect("/models/mine", config).unwrap().family, family, "{config}");
+            assert_eq!(detect("/models/mine", config, 0).unwrap().family, family, "{config}");
         }
         let llama = r#"{"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2, "hidden_size": 64,
             "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256}"#;
-        let row = detect("/models/my llama/", llama).unwrap();
+        let row = detect("/models/my llama/", llama, 7).unwrap();
         assert_eq!(
             (row.name.as_str(), row.shape.cache, row.shape.positions),
             ("my-llama", Some(2 * 2 * 2 * 16), Some(256))
         );
-        assert!(detect("x", "{}").unwrap_err().contains("architectures"));
-        assert!(detect("x", "{").unwrap_err().contains("JSON"));
+        assert_eq!((row.parameters, row.library.as_str()), (7, "transformers"));
+        let mamba = r#"{"architectures": ["MambaForCausalLM"], "num_hidden_layers": 24, "hidden_size": 768}"#;
+        assert_eq!(detect("x", mamba, 0).unwrap().shape.state, Some(737_280), "that of mamba-130m");
+        let unet = detect("x", r#"{"_class_name": "UNet2DConditionModel"}"#, 0).unwrap();
+        assert_eq!((unet.library.as_str(), unet.generates()), ("diffusers", false));
+        assert!(detect("x", r#"{"_class_name": "AutoencoderKL"}"#, 0).unwrap_err().contains("UNet"));
+        assert!(detect("x", "{}", 0).unwrap_err().contains("architectures"));
+        assert!(detect("x", "{", 0).unwrap_err().contains("JSON"));
     }
 }

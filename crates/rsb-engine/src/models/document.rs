@@ -3,8 +3,10 @@
 use rsb_model::record::{
     HardwareDetails, ModelFigures, ModelRecord, ModelSummary, ModelsDocument, SkippedModel, Statistics,
 };
+use rsb_model::telemetry::{self, GpuTelemetry, Spread};
 use rsb_model::{BenchmarkResult, Fields, Outcome, Run};
 use rsb_stats::estimate::OutlierRule;
+use serde_json::Value;
 
 use super::MODELS;
 use super::compatibility::{GENERATE, LOAD};
@@ -162,10 +164,45 @@ fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields, ou
         memory_average_mb: number("memory_average_mb"),
         accuracy_error: fields.number("accuracy_error"),
         outcome: Some(result.outcome),
-        device_metrics: fields.get("device_metrics").cloned(),
+        device_metrics: fields.get("device_metrics").map(|counted| with_sensors(counted, result)),
         missing: std::mem::take(&mut figures.missing),
     };
 }
+
+/// What a backend counted, and of a GPU what its sensors told while the case was sampled.
+fn with_sensors(counted: &Value, result: &BenchmarkResult) -> Value {
+    let mut counted = counted.clone();
+    let is_gpu = ["rocm", "cuda"].iter().any(|backend| counted["backend"] == *backend);
+    let Some(metrics) = counted.as_object_mut().filter(|_| is_gpu) else { return counted };
+    let mut add = |name: &str, value: Value| {
+        if !value.is_null() {
+            metrics.insert(name.to_owned(), value);
+        }
+    };
+    if let Some(fields) = result.fields() {
+        for name in SENSORS {
+            add(name, fields.number(name).into());
+        }
+    }
+    let watched = telemetry::of_replicates(&result.metadata);
+    let watched = || watched.iter().flatten();
+    let mean = |clock: fn(&GpuTelemetry) -> Option<Spread>| {
+        Spread::of(watched().map(|one| Some(clock(one)?.mean))).map(|spread| spread.mean)
+    };
+    add("gpu_clock_mhz", mean(|one| one.sclk_mhz).into());
+    add("gpu_memory_clock_mhz", mean(|one| one.mclk_mhz).into());
+    if watched().any(|one| one.throttled.is_some()) {
+        add("throttled", watched().any(|one| one.throttled == Some(true)).into());
+        let reasons = watched().flat_map(|one| &one.throttle_reasons);
+        let reasons = rsb_model::order::distinct(reasons);
+        add("throttle_reasons", reasons.into_iter().map(String::as_str).collect::<Vec<_>>().into());
+    }
+    counted
+}
+
+/// What sensors told, as fields of a result.
+const SENSORS: [&str; 5] =
+    ["gpu_power_w", "gpu_temperature_c", "gpu_memory_used_mb", "gpu_memory_total_mb", "gpu_utilization_percent"];
 
 /// The times of a result's samples.
 struct Times {
@@ -191,10 +228,12 @@ fn summary(record: &ModelRecord) -> ModelSummary {
     let with = |figure: fn(&ModelFigures) -> Option<f64>| {
         record.batch_results.iter().filter_map(move |(key, figures)| Some((key.clone(), figure(figures)?)))
     };
+    let of_outcome = |outcome| record.batch_results.values().filter(|figures| figures.outcome == Some(outcome)).count();
     let fastest = with(|figures| figures.inference_time_ms).min_by(|a, b| a.1.total_cmp(&b.1));
     let most = with(|figures| figures.throughput_samples_per_second).max_by(|a, b| a.1.total_cmp(&b.1));
     ModelSummary {
-        measured: with(|figures| figures.inference_time_ms).count(),
+        measured: of_outcome(Outcome::Measured),
+        simulated: of_outcome(Outcome::Simulated),
         not_measured: record.batch_results.values().map(|figures| figures.missing.len()).sum(),
         best_latency_ms: fastest.as_ref().map(|(_, value)| *value),
         best_latency_batch: fastest.map(|(key, _)| key),
@@ -233,6 +272,46 @@ mod tests {
         let [marked, filtered] = [Outliers::Marked, Outliers::LeftOut].map(|wish| figures(Outcome::Measured, wish));
         assert_eq!((marked.outliers, filtered.outliers), (Some(1), Some(1)));
         assert!(marked.inference_time_ms == Some(1.4) && filtered.inference_time_ms.unwrap() < 1.1, "{filtered:?}");
+    }
+
+    #[test]
+    fn what_was_measured_counts_with_and_without_the_time_of_a_pass() {
+        let times = vec![1e6; 20];
+        let mut loaded = result(Outcome::Measured, times.clone());
+        loaded.results[0].set("num_requests", 8);
+        let parameters = loaded.metadata.get_mut("parameters").unwrap();
+        parameters["workload"] = LOAD.into();
+        let mut emulated = result(Outcome::Simulated, times.clone());
+        emulated.metadata.get_mut("parameters").unwrap()["batch_size"] = "2".into();
+        let run = r#"{"format_version": 3, "run_id": "a", "started": "2026-11-23T00:00:00Z", "suite": "models",
+            "profile": "quick", "environment": {}, "benchmarks": []}"#;
+        let mut run: Run = serde_json::from_str(run).unwrap();
+        run.benchmarks = vec![result(Outcome::Measured, times), loaded, emulated];
+        let found = document(&run, Outliers::Marked);
+        let record = &found.models[0];
+        assert_eq!((record.summary.measured, record.summary.simulated, record.batch_results.len()), (2, 1, 3));
+        assert!(record.batch_results.values().any(|one| one.inference_time_ms.is_none()), "load has no time of a pass");
+    }
+
+    #[test]
+    fn the_sensors_of_a_gpu_stand_beside_what_its_backend_counted() {
+        let mut result = result(Outcome::Measured, vec![1e6; 20]);
+        let of_gpu = serde_json::json!({"backend": "rocm", "kernel_time_us": 9.0});
+        for (name, value) in [("gpu_power_w", 250.0), ("gpu_temperature_c", 70.0)] {
+            result.results[0].set(name, value);
+        }
+        let clock = |mhz: f64| serde_json::json!({"mean": mhz, "min": mhz, "max": mhz});
+        let replicates = serde_json::json!([
+            {"samples": 3, "sclk_mhz": clock(1700.0), "throttled": false},
+            null,
+            {"samples": 3, "sclk_mhz": clock(1500.0), "throttled": true, "throttle_reasons": ["power"]},
+        ]);
+        result.metadata.insert(telemetry::TELEMETRY.to_owned(), replicates);
+        let expected = serde_json::json!({"backend": "rocm", "kernel_time_us": 9.0, "gpu_power_w": 250.0,
+            "gpu_temperature_c": 70.0, "gpu_clock_mhz": 1600.0, "throttled": true, "throttle_reasons": ["power"]});
+        assert_eq!(with_sensors(&of_gpu, &result), expected);
+        let of_cpu = serde_json::json!({"backend": "cpu"});
+        assert_eq!(with_sensors(&of_cpu, &result), of_cpu, "the schema of a CPU has no such");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rsb_model::{BackendId, BenchmarkResult, DeviceRef, Dtype, Obstacle, Outcome, Reason, Run};
+use rsb_model::record::{Compatibility, ModelCompatibility};
+use rsb_model::{BackendId, BenchmarkResult, DeviceRef, Dtype, Obstacle, Outcome, Run};
 
 use super::catalogue::{Family, ModelRow, SizeClass, catalogue, find};
 use super::compatibility::{RUNTIMES, Wanted, refusal};
@@ -12,87 +13,26 @@ use super::{DEFINITION, MODELS};
 /// The precisions of the map.
 pub const PRECISIONS: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
 
-/// How a family stands with a runtime on a backend in a precision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Compatibility {
-    /// It was measured and verified.
-    Runs,
-    /// It was verified on an emulator.
-    Emulated,
-    /// It was asked for and needs more memory than there was.
-    DoesNotFit,
-    /// The runtime lacks an operation that the model has.
-    UnsupportedOperator,
-    /// The runtime was not installed where it was asked for.
-    MissingPackage,
-    /// A rule, or the runtime itself, speaks against it.
-    NotPossible,
-    /// It ran, and broke or computed wrongly.
-    Fails,
-    /// Nobody tried, and no rule speaks against it.
-    Unknown,
-}
-
-impl Compatibility {
-    /// For people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Runs => "runs",
-            Self::Emulated => "emulated",
-            Self::DoesNotFit => "does not fit",
-            Self::UnsupportedOperator => "unsupported operator",
-            Self::MissingPackage => "missing package",
-            Self::NotPossible => "not possible",
-            Self::Fails => "fails",
-            Self::Unknown => "unknown",
-        }
+/// How `result` stands.
+fn standing(result: &BenchmarkResult) -> Compatibility {
+    match (result.outcome, result.reason.as_ref().and_then(|reason| reason.obstacle)) {
+        (Outcome::Measured, _) => Compatibility::Runs,
+        (Outcome::Simulated, _) => Compatibility::Emulated,
+        (_, Some(Obstacle::DoesNotFit)) => Compatibility::DoesNotFit,
+        (_, Some(Obstacle::MissingPackage)) => Compatibility::MissingPackage,
+        (_, Some(Obstacle::UnsupportedOperator)) => Compatibility::UnsupportedOperator,
+        (_, Some(Obstacle::NotReached)) => Compatibility::Unknown,
+        (Outcome::Skipped, None) => Compatibility::NotPossible,
+        (Outcome::Failed, None) => Compatibility::Fails,
     }
-
-    fn of(result: &BenchmarkResult) -> Self {
-        match (result.outcome, result.reason.as_ref().and_then(|reason| reason.obstacle)) {
-            (Outcome::Measured, _) => Self::Runs,
-            (Outcome::Simulated, _) => Self::Emulated,
-            (_, Some(Obstacle::DoesNotFit)) => Self::DoesNotFit,
-            (_, Some(Obstacle::MissingPackage)) => Self::MissingPackage,
-            (_, Some(Obstacle::UnsupportedOperator)) => Self::UnsupportedOperator,
-            (_, Some(Obstacle::NotReached)) => Self::Unknown,
-            (Outcome::Skipped, None) => Self::NotPossible,
-            (Outcome::Failed, None) => Self::Fails,
-        }
-    }
-}
-
-/// One field of the map.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Compatible {
-    /// The family.
-    pub family: Family,
-    /// What runs it.
-    pub runtime: &'static str,
-    /// Where.
-    pub backend: BackendId,
-    /// In which precision.
-    pub dtype: Dtype,
-    /// How it stands.
-    pub standing: Compatibility,
-    /// The model that was asked for; none where only the rules speak.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model_id: Option<String>,
-    /// The run that says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run_id: Option<String>,
-    /// What, why, and the nearest that works.
-    #[serde(flatten)]
-    pub reason: Option<Reason>,
 }
 
 type Place = (Family, &'static str, BackendId, Dtype);
 
 /// The map by what `runs`, given newest first, have seen: a model of the family that ran counts for it, else the newest
 /// word. What nobody tried is as the rules have it for the family's first tiny model.
-pub fn compatibility(runs: &[Run]) -> Vec<Compatible> {
-    let mut seen: BTreeMap<Place, Compatible> = BTreeMap::new();
+pub fn compatibility(runs: &[Run]) -> Vec<ModelCompatibility> {
+    let mut seen: BTreeMap<Place, ModelCompatibility> = BTreeMap::new();
     for run in runs {
         for result in run.benchmarks.iter().filter(|result| result.category.as_deref() == Some(MODELS)) {
             let Some((place, found)) = seen_in(run, result) else { continue };
@@ -119,7 +59,7 @@ fn places() -> impl Iterator<Item = Place> {
     Family::ALL.into_iter().flat_map(of_runtime)
 }
 
-fn seen_in(run: &Run, result: &BenchmarkResult) -> Option<(Place, Compatible)> {
+fn seen_in(run: &Run, result: &BenchmarkResult) -> Option<(Place, ModelCompatibility)> {
     let model = parameter(result, "model")?;
     let own = || serde_json::from_str::<ModelRow>(parameter(result, DEFINITION)?).ok();
     let family = find(model, &[]).map(|row| row.family).or_else(|| Some(own()?.family))?;
@@ -127,12 +67,12 @@ fn seen_in(run: &Run, result: &BenchmarkResult) -> Option<(Place, Compatible)> {
     let runtime = RUNTIMES.iter().find(|runtime| runtime.name == name)?.name;
     let backend = result.benchmark_id.device().device()?.backend;
     let dtype: Dtype = parameter(result, "dtype")?.parse().ok()?;
-    let found = Compatible {
-        family,
-        runtime,
+    let found = ModelCompatibility {
+        family: family.to_string(),
+        runtime: runtime.to_owned(),
         backend,
-        dtype,
-        standing: Compatibility::of(result),
+        dtype: dtype.to_string(),
+        standing: standing(result),
         model_id: Some(model.to_owned()),
         run_id: Some(run.run_id.0.clone()),
         reason: result.reason.clone(),
@@ -140,7 +80,7 @@ fn seen_in(run: &Run, result: &BenchmarkResult) -> Option<(Place, Compatible)> {
     Some(((family, runtime, backend, dtype), found))
 }
 
-fn by_rule((family, runtime, backend, dtype): Place) -> Compatible {
+fn by_rule((family, runtime, backend, dtype): Place) -> ModelCompatibility {
     let row = catalogue().iter().find(|row| row.family == family && row.size() == SizeClass::Tiny);
     let reason = row.and_then(|row| {
         let length = row.shape.length.unwrap_or(128);
@@ -148,20 +88,32 @@ fn by_rule((family, runtime, backend, dtype): Place) -> Compatible {
         refusal(&Wanted { row, workload: "forward", runtime, dtype, length, device })
     });
     let standing = if reason.is_some() { Compatibility::NotPossible } else { Compatibility::Unknown };
-    Compatible { family, runtime, backend, dtype, standing, model_id: None, run_id: None, reason }
+    ModelCompatibility {
+        family: family.to_string(),
+        runtime: runtime.to_owned(),
+        backend,
+        dtype: dtype.to_string(),
+        standing,
+        model_id: None,
+        run_id: None,
+        reason,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use rsb_model::Reason;
+
     use super::*;
 
     #[test]
     fn what_nobody_tried_is_as_the_rules_have_it() {
         let map = compatibility(&[]);
         assert_eq!(map.len(), 11 * 4 * 7, "pytorch on three backends, the others on one");
-        let at = |family, runtime, backend, dtype| {
-            let is_it = |one: &&Compatible| {
-                (one.family, one.runtime, one.backend, one.dtype) == (family, runtime, backend, dtype)
+        let at = |family: Family, runtime: &str, backend: BackendId, dtype: Dtype| {
+            let is_place = |one: &ModelCompatibility| one.runtime == runtime && one.backend == backend;
+            let is_it = |one: &&ModelCompatibility| {
+                is_place(one) && (one.family.as_str(), one.dtype.as_str()) == (family.as_str(), dtype.as_str())
             };
             map.iter().find(is_it).unwrap()
         };
@@ -196,7 +148,8 @@ mod tests {
             result["timestamp"] = "2026-01-01T00:00:00Z".into();
             result["outcome"] = outcome.into();
             result["results"] = [(); 0].into();
-            assert_eq!(Compatibility::of(&serde_json::from_value(result).unwrap()), standing, "{obstacle:?}");
+            let result = serde_json::from_value(result).unwrap();
+            assert_eq!(super::standing(&result), standing, "{obstacle:?}");
         }
     }
 }

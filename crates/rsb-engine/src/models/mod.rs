@@ -12,7 +12,8 @@ mod predict;
 mod prices;
 mod recommend;
 
-pub use cases::{ModelWish, cases};
+pub(crate) use cases::wrong_name;
+pub use cases::{ModelWish, cases, representative, unknown};
 pub use catalogue::{
     CatalogueError, Family, ModelRow, ModelShape, ModelWork, SizeClass, catalogue, find, nearest, parse,
 };
@@ -21,7 +22,7 @@ pub use compatibility::{RUNTIMES, Runtime, Wanted, refusal};
 pub use detect::detect;
 pub use document::{Outliers, document};
 pub use footprint::Footprint;
-pub use map::{Compatibility, Compatible, PRECISIONS, compatibility};
+pub use map::{PRECISIONS, compatibility};
 pub use prices::{Prices, PricesError};
 pub use recommend::{Goal, Recommending, recommend};
 

@@ -8,7 +8,8 @@ use rsb_model::record::{
 };
 use rsb_model::{BenchmarkResult, Fingerprint, Outcome, Reason, Run};
 
-use super::catalogue::{ModelRow, find};
+use super::cases::representative;
+use super::catalogue::{Family, ModelRow, find};
 use super::document::parameter;
 use super::predict::Predictor;
 use super::prices::Prices;
@@ -72,8 +73,11 @@ fn unread_power(one: &ModelCandidate, what: String) -> Reason {
 pub struct Recommending<'a> {
     /// What the models are wanted for.
     pub goal: Goal,
-    /// The only model that is asked for; nothing for all that were measured.
+    /// The only model that is asked for; nothing for all that were measured, and where places are predicted for one of each
+    /// family and size, too.
     pub model: Option<&'a str>,
+    /// Models that are not in the catalogue.
+    pub own: &'a [ModelRow],
     /// What machines cost.
     pub prices: Option<&'a Prices>,
     /// Whether places where a model was not measured are told of, too.
@@ -82,7 +86,7 @@ pub struct Recommending<'a> {
 
 impl Recommending<'_> {
     /// What was measured, for who wants an answer soon.
-    pub const LATENCY: Self = Self { goal: Goal::Latency, model: None, prices: None, is_predicting: false };
+    pub const LATENCY: Self = Self { goal: Goal::Latency, model: None, own: &[], prices: None, is_predicting: false };
 }
 
 /// The best of each model in `runs`, which are given newest first: of a case that several measured the newest counts. A place
@@ -90,14 +94,23 @@ impl Recommending<'_> {
 pub fn recommend(runs: &[Run], asked: Recommending<'_>) -> RecommendDocument {
     let predictor = Predictor::of(if asked.is_predicting { runs } else { &[] });
     let mut models = measured(runs, asked);
-    if let Some(row) = asked.model.and_then(|name| find(name, &[]))
-        && models.is_empty()
-        && asked.is_predicting
-    {
-        models.push(advice(row, row.shape.length.unwrap_or(LENGTH)));
+    if asked.is_predicting {
+        let is_known = |row: &ModelRow| models.iter().any(|advice| advice.model_id == row.name);
+        let more: Vec<&ModelRow> = match asked.model {
+            Some(name) => find(name, asked.own).into_iter().collect(),
+            // Nobody can say anything without a single measurement.
+            None if models.is_empty() && predictor.places().is_empty() => Vec::new(),
+            None => asked.own.iter().chain(representatives()).collect(),
+        };
+        let more: Vec<ModelAdvice> = more
+            .into_iter()
+            .filter(|row| !is_known(row))
+            .map(|row| advice(row, row.shape.length.unwrap_or(LENGTH)))
+            .collect();
+        models.extend(more);
     }
     for advice in &mut models {
-        predict(advice, runs, &predictor, asked.goal);
+        predict(advice, (runs, asked.own), &predictor, asked.goal);
         decide(advice, asked);
     }
     rsb_model::order::by(&mut models, |a, b| {
@@ -109,6 +122,12 @@ pub fn recommend(runs: &[Run], asked: Recommending<'_>) -> RecommendDocument {
         currency: asked.prices.map(|prices| prices.currency.clone()),
         models,
     }
+}
+
+/// A model of each family and size that the catalogue has.
+fn representatives<'a>() -> impl Iterator<Item = &'a ModelRow> {
+    let pairs = Family::ALL.into_iter().flat_map(|family| SizeClass::ALL.map(|size| (family, size)));
+    pairs.filter_map(|pair| representative(pair))
 }
 
 /// What `runs` measured of the models asked for.
@@ -193,8 +212,8 @@ fn advice(row: &ModelRow, sequence_length: u64) -> ModelAdvice {
     ModelAdvice {
         model_id: row.name.clone(),
         architecture_type: row.family.to_string(),
-        parameter_count: Some(row.parameters),
-        size: Some(row.size().to_string()),
+        parameter_count: Some(row.parameters).filter(|count| *count > 0),
+        size: (row.parameters > 0).then(|| row.size().to_string()),
         sequence_length,
         choice: ModelChoice::Unknown,
         candidates: Vec::new(),
@@ -236,9 +255,9 @@ fn consider(known: &mut Vec<ModelCandidate>, candidate: ModelCandidate) {
 }
 
 /// What follows for the places where the model was not measured.
-fn predict(advice: &mut ModelAdvice, runs: &[Run], predictor: &Predictor, goal: Goal) {
-    let own = definition(runs, &advice.model_id);
-    let Some(row) = own.as_ref().or_else(|| find(&advice.model_id, &[])) else { return };
+fn predict(advice: &mut ModelAdvice, (runs, own): (&[Run], &[ModelRow]), predictor: &Predictor, goal: Goal) {
+    let told = definition(runs, &advice.model_id);
+    let Some(row) = told.as_ref().or_else(|| find(&advice.model_id, own)) else { return };
     let batches = if goal == Goal::Latency { BTreeSet::from([1]) } else { predictor.batches() };
     for place in predictor.places() {
         if advice.candidates.iter().any(|one| one.place == *place) {

@@ -98,3 +98,25 @@ fn a_file_of_prices_with_a_mistake_is_refused_by_name() {
         assert!(error.contains(expected), "{text}: {error}");
     }
 }
+
+#[test]
+fn without_a_model_there_is_one_of_each_family_and_size_once_anything_was_measured() {
+    let asked = Recommending { is_predicting: true, ..Recommending::LATENCY };
+    assert!(recommend(&[], asked).models.is_empty());
+    let run: Run = serde_json::from_str(include_str!("../../../../docs/gallery/models.json")).unwrap();
+    let found = recommend(std::slice::from_ref(&run), asked).models;
+    for row in representatives() {
+        let advice = found.iter().find(|advice| advice.model_id == row.name).unwrap();
+        // What was not measured here is predicted, or says why it cannot be.
+        let is_measured = advice.candidates.iter().any(|one| one.basis == ModelBasis::Measured);
+        assert_eq!(is_measured, row.size() == SizeClass::Tiny, "{advice:?}");
+        assert!(!advice.candidates.is_empty() || !advice.unknown.is_empty(), "{advice:?}");
+    }
+    let huge = found.iter().find(|advice| advice.model_id == "llama-2-70b").unwrap();
+    assert!(huge.choice == ModelChoice::Unknown && huge.unknown[0].reason.why.contains("of memory"), "{huge:?}");
+    let mine = "[[model]]\nname = \"mine\"\nfamily = \"vision\"\nclass = \"ViTModel\"\n";
+    let own = crate::models::parse(mine).unwrap();
+    let found = recommend(&[run], Recommending { own: &own, model: Some("mine"), ..asked }).models;
+    assert_eq!((found.len(), found[0].parameter_count, found[0].size.clone()), (1, None, None));
+    assert!(found[0].unknown.iter().all(|one| one.reason.why.contains("counted")), "{found:?}");
+}

@@ -96,6 +96,16 @@ fn add_models(
     Ok(())
 }
 
+/// Models none of which there is are a mistake; beside others, which are measured, they are skipped.
+pub(super) fn refuse_wrong_names(plan: &Plan) -> Result<(), PlanError> {
+    let mut wrong = plan.skipped.iter().map(|(case, reason)| Some((models::wrong_name(case)?, reason)));
+    let Some(Some((name, reason))) = wrong.next() else { return Ok(()) };
+    if !plan.cases.is_empty() || !plan.failed.is_empty() || wrong.any(|other| other.is_none()) {
+        return Ok(());
+    }
+    Err(PlanError::Entry { why: format!("there is no model `{name}`: {}; {}", reason.why, reason.cure) })
+}
+
 /// A framework brings a runtime of its own: a GPU of a backend asked for is left to it to find.
 fn places(selection: &Selection, devices: &[&DeviceInfo]) -> Vec<DeviceRef> {
     let knows = |backend: BackendId| matches!(backend, BackendId::Cpu | BackendId::Rocm | BackendId::Cuda);

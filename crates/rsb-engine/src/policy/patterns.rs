@@ -247,5 +247,10 @@ mod tests {
         let text = include_str!("../../../../baselines/policy.toml");
         let policy = rsb_stats::Policy::try_from(toml::from_str::<rsb_stats::PolicyFile>(text).unwrap()).unwrap();
         check(&policy.patterns(), &[]).unwrap();
+        let aimed_at: Vec<&str> = policy.patterns().iter().map(|one| one.pattern).collect();
+        for component in frameworks::known().filter(|component| component.name != "all") {
+            let start = format!("component_specific/{}/", component.name);
+            assert!(aimed_at.iter().any(|pattern| pattern.starts_with(&start)), "{} cannot warn", component.name);
+        }
     }
 }

@@ -59,17 +59,20 @@ fn absent_backend(backend: BackendId) -> Reason {
     Reason::new(format!("backend {backend}"), "this build was made without it", cure)
 }
 
-/// Runtimes of machine learning that no version measures on yet: their name, and how to measure that hardware today.
-pub const RUNTIMES_TO_COME: &[(&str, &str)] = &[
-    ("mps", "measure a Mac's CPU with --backend cpu; Metal comes with a later version"),
+/// Runtimes of machine learning that run models and no benchmark of our own: their name, and how to measure that hardware.
+pub const RUNTIMES_OF_MODELS: &[(&str, &str)] = &[
+    ("mps", "models run on a Mac's GPU by PyTorch: `models --backend mps`; measure its CPU with --backend cpu"),
     (
         "openvino",
-        "measure Intel's hardware with --backend oneapi, vulkan or cpu; models run in OpenVINO itself: `models --backend openvino`",
+        "models run in OpenVINO itself: `models --backend openvino`; measure Intel's hardware with --backend oneapi, vulkan or cpu",
     ),
-    ("qnn", "measure a Snapdragon's GPU with --backend vulkan or opencl; its NPU comes with a later version"),
+    (
+        "qnn",
+        "models run on an emulated Snapdragon: `models --backend qnn`; measure the GPU of a real one with --backend vulkan or opencl",
+    ),
 ];
 
-/// Why nothing runs on one of [`RUNTIMES_TO_COME`].
-pub fn to_come(name: &str, cure: &str) -> Reason {
-    Reason::new(format!("backend {name}"), "it is not yet available", cure)
+/// Why nothing else runs on one of [`RUNTIMES_OF_MODELS`].
+pub fn models_alone(name: &str, cure: &str) -> Reason {
+    Reason::new(format!("backend {name}"), "it runs models alone", cure)
 }

@@ -13,7 +13,7 @@ use rsb_model::architecture::Engine;
 
 use self::parameters::{
     ARGMAX, ATTENTION, CONVOLUTION, COPY, GATHER, GEMM, GEMM_NARROW, GEMM_TYPES, LAYER_NORM, MAX, ONE_INPUT, PEAK,
-    READ, READ_WRITE, REARRANGE, RMS_NORM, ROTATE, SOFTMAX, SUM, TRIAD, TWO_INPUTS, WRITE,
+    QUANTIZED, READ, READ_WRITE, REARRANGE, RMS_NORM, ROTATE, SOFTMAX, SUM, TRIAD, TWO_INPUTS, WRITE,
 };
 
 /// What a parameter is.
@@ -42,6 +42,8 @@ pub enum Element {
     Result,
     /// What a product is stored as: f32 for bf16, a whole number of 32 bits with sign for i8, else the data type.
     Product,
+    /// A half, whatever the data type.
+    F16,
     /// A byte.
     Byte,
     /// A whole number without sign, 64 bits.
@@ -69,6 +71,8 @@ pub enum Module {
     Convolution,
     /// Matrix products.
     Gemm,
+    /// Products with weights of few bits.
+    Quantized,
     /// Peak rates of arithmetic.
     Peak,
 }
@@ -84,7 +88,7 @@ pub(super) const VECTOR_ADD_SOURCE: &str = source!("vector_add.cu");
 
 impl Module {
     /// Every one.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Memory,
         Self::Elementwise,
         Self::Reduce,
@@ -92,6 +96,7 @@ impl Module {
         Self::Attention,
         Self::Convolution,
         Self::Gemm,
+        Self::Quantized,
         Self::Peak,
     ];
 
@@ -105,6 +110,7 @@ impl Module {
             Self::Attention => "attention.cu",
             Self::Convolution => "convolution.cu",
             Self::Gemm => "gemm.cu",
+            Self::Quantized => "quantized.cu",
             Self::Peak => "peak.cu",
         }
     }
@@ -124,6 +130,7 @@ impl Module {
             Self::Attention => source!("attention.cu"),
             Self::Convolution => source!("convolution.cu"),
             Self::Gemm => source!("gemm.cu"),
+            Self::Quantized => source!("quantized.cu"),
             Self::Peak => source!("peak.cu", "matrix.cu", "matrix_units.cu"),
         }
     }
@@ -189,6 +196,9 @@ pub fn find(stem: &str) -> Option<&'static KernelInfo> {
 }
 
 const FLOATS: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
+
+/// Those that are computed in f32.
+const IN_F32: &[Dtype] = &[Dtype::F32, Dtype::F16, Dtype::Bf16];
 
 use Element::{Byte, U64};
 use Parameter::{Count, In, InOut};
@@ -311,6 +321,14 @@ pub const KERNELS: &[KernelInfo] = &[
     ),
     kernel("rsb_gemm_tiled", Module::Gemm, GEMM_TYPES, GEMM, "as rsb_gemm_naive, through shared memory"),
     kernel("rsb_gemm_narrow", Module::Gemm, &[Dtype::Bf16], GEMM_NARROW, "as rsb_gemm_tiled, c in the type of a and b"),
+    kernel(
+        "rsb_quantized_rows",
+        Module::Quantized,
+        IN_F32,
+        QUANTIZED,
+        "c = a w^T, each weight of 4 or 8 bits times the scale of its group, for a few rows of a",
+    ),
+    kernel("rsb_quantized_tiled", Module::Quantized, IN_F32, QUANTIZED, "as rsb_quantized_rows, through shared memory"),
     kernel(
         "rsb_peak_vector",
         Module::Peak,

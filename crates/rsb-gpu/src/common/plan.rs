@@ -80,6 +80,7 @@ pub(super) fn plan(operation: &Operation, options: &Options, gpu: Gpu<'_>) -> Re
         }
         Operation::Convolution(op) => planner.convolution(op),
         Operation::Gemm(op) => planner.gemm(op),
+        Operation::Quantized(op) => planner.quantized(op),
         Operation::Allocate(_) | Operation::Churn(_) | Operation::Transfer(_) | Operation::Launch(_) => {
             Err(unsupported(operation.name(), "it is no kernel of a GPU", "measure it on the CPU, with --backend cpu"))
         }

@@ -35,6 +35,14 @@ pub enum DeviceMetrics {
         recommended_max_mb: f64,
         /// Time of a pass by the GPU's events in ms; none where they contradict the clock.
         event_time_ms: Option<f64>,
+        /// Mean clock of the GPU in MHz while passes ran, as what follows by macOS's `powermetrics`.
+        gpu_clock_mhz: Option<f64>,
+        /// Share of time that the GPU was busy in percent.
+        gpu_utilization_percent: Option<f64>,
+        /// Mean power of the GPU in W.
+        gpu_power_w: Option<f64>,
+        /// Why `powermetrics` told nothing, and the cure.
+        counters_note: Option<String>,
     },
     /// `OpenVINO`.
     #[schemars(rename = "openvino")]
@@ -106,6 +114,24 @@ pub struct GpuModelMetrics {
     pub layer_count: u32,
     /// The longest of them.
     pub layers: Vec<LayerTime>,
+    /// Mean power in W while the case was sampled, as all that follows by the driver's sensors.
+    pub gpu_power_w: Option<f64>,
+    /// The hottest in °C.
+    pub gpu_temperature_c: Option<f64>,
+    /// Mean clock of the compute units in MHz.
+    pub gpu_clock_mhz: Option<f64>,
+    /// Mean clock of the memory in MHz.
+    pub gpu_memory_clock_mhz: Option<f64>,
+    /// The most memory of the GPU that was in use by all, in MB.
+    pub gpu_memory_used_mb: Option<f64>,
+    /// Memory of the GPU in MB.
+    pub gpu_memory_total_mb: Option<f64>,
+    /// Mean share of time that the GPU was busy in percent.
+    pub gpu_utilization_percent: Option<f64>,
+    /// Whether anything held the GPU back.
+    pub throttled: Option<bool>,
+    /// What did.
+    pub throttle_reasons: Option<Vec<String>>,
 }
 
 /// A layer, operation or kernel, and what it takes of a pass.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::DeviceMetrics;
+use super::{DeviceMetrics, OptionalReason};
+use crate::ids::BackendId;
 use crate::outcome::{Outcome, Reason};
 
 /// The models of a run.
@@ -94,6 +95,7 @@ pub struct ModelFigures {
     pub device_metrics: Option<serde_json::Value>,
     /// Cases of this batch that have no figures, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub missing: Vec<SkippedModel>,
 }
 
@@ -112,8 +114,10 @@ pub struct SkippedModel {
 /// The best of a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ModelSummary {
-    /// Batches with figures.
+    /// Batches that were measured.
     pub measured: usize,
+    /// Batches that an emulator ran: verified, and no speed.
+    pub simulated: usize,
     /// Cases without.
     pub not_measured: usize,
     /// The shortest time of a pass in ms, and the key of its batch.
@@ -141,6 +145,78 @@ pub struct HardwareDetails {
     pub system_memory_gb: Option<f64>,
     /// Version of the runtime.
     pub runtime_version: Option<String>,
+}
+
+/// How a family stands with a runtime on a backend in a precision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Compatibility {
+    /// It was measured and verified.
+    Runs,
+    /// It was verified on an emulator.
+    Emulated,
+    /// It was asked for and needs more memory than there was.
+    DoesNotFit,
+    /// The runtime lacks an operation that the model has.
+    UnsupportedOperator,
+    /// The runtime was not installed where it was asked for.
+    MissingPackage,
+    /// A rule, or the runtime itself, speaks against it.
+    NotPossible,
+    /// It ran, and broke or computed wrongly.
+    Fails,
+    /// Nobody tried, and no rule speaks against it.
+    Unknown,
+}
+
+impl Compatibility {
+    /// For people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Emulated => "emulated",
+            Self::DoesNotFit => "does not fit",
+            Self::UnsupportedOperator => "unsupported operator",
+            Self::MissingPackage => "missing package",
+            Self::NotPossible => "not possible",
+            Self::Fails => "fails",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One field of the map: a family by a runtime on a backend in a precision.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ModelCompatibility {
+    /// The family.
+    pub family: String,
+    /// What runs it.
+    pub runtime: String,
+    /// Where.
+    pub backend: BackendId,
+    /// In which precision.
+    pub dtype: String,
+    /// How it stands.
+    pub standing: Compatibility,
+    /// The model that was asked for; none where only the rules speak.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_id: Option<String>,
+    /// The run that says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// What, why, and the nearest that works.
+    #[serde(flatten)]
+    #[schemars(with = "OptionalReason")]
+    pub reason: Option<Reason>,
+}
+
+/// What runs where, by the rules and by what stored runs have seen.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CompatibilityDocument {
+    /// See [`crate::format`].
+    pub format_version: u32,
+    /// Each family by each runtime in each precision.
+    pub compatibility: Vec<ModelCompatibility>,
 }
 
 /// Which device for which model, from what was measured and what follows from it.
@@ -176,6 +252,7 @@ pub struct ModelAdvice {
     pub candidates: Vec<ModelCandidate>,
     /// Places of which nothing can be said, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub unknown: Vec<UnknownPlace>,
 }
 

@@ -33,6 +33,7 @@ pub(super) const fn source(module: Module) -> &'static str {
         Module::Normalize => source!("normalize.cl"),
         Module::Convolution => source!("convolution.cl"),
         Module::Gemm => source!("gemm.cl"),
+        Module::Quantized => source!("quantized.cl"),
         Module::Peak => source!("peak.cl"),
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn check_size(bytes: u64, limit: u64, info: &DeviceInfo) -> Result<()
 pub(crate) fn check_patience(operation: &Operation, info: &DeviceInfo, most: [f64; 2]) -> Result<(), DeviceError> {
     let [product, convolution] = most;
     let limit = match operation {
-        Operation::Gemm(_) => product,
+        Operation::Gemm(_) | Operation::Quantized(_) => product,
         Operation::Convolution(_) => convolution,
         _ => return Ok(()),
     };

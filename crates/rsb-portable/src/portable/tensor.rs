@@ -5,14 +5,17 @@ use rsb_model::{DeviceType, Dtype};
 use super::{Argument, DeviceError, GROUP, Module, PACK, Plan, Planner, Step, Work, unsupported};
 use rsb_device::held::convolution_sizes;
 use rsb_device::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp, Rearrange, Reduce,
-    ReduceOp,
+    Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp, QuantizedProduct,
+    Rearrange, Reduce, ReduceOp,
 };
 
 use Argument::{Buffer, Count, Number, Scratch};
 
 /// Rows and columns of C that a group of the tiled kernel makes.
 const TILE: u64 = 64;
+
+/// Rows of weights of few bits that a group makes.
+const WEIGHT_ROWS: u64 = 8;
 
 /// So many rows of C need no tiles.
 const FEW_ROWS: u64 = 4;
@@ -104,6 +107,17 @@ impl Planner<'_> {
         }
         let groups = op.rows.clamp(1, u64::from(self.target.most_groups)) as u32;
         Ok(Plan::of(Module::Normalize, op.dtype, vec![Step { kernel, arguments, work: Work::Groups(groups) }]))
+    }
+
+    /// A group for each few rows of weights, as far as there can be as many.
+    pub(super) fn quantized(&self, op: &QuantizedProduct) -> Result<Plan, DeviceError> {
+        op.check()?;
+        self.check_rows("a product with weights of few bits", op.dtype, op.n)?;
+        let sizes = [op.m, op.n, op.k, op.group, op.weights.bits()];
+        let arguments = (0..4).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
+        let groups = op.n.div_ceil(WEIGHT_ROWS).min(u64::from(self.target.most_groups)) as u32;
+        let step = Step { kernel: "rsb_quantized", arguments, work: Work::Groups(groups) };
+        Ok(Plan::of(Module::Quantized, op.dtype, vec![step]))
     }
 
     /// The tiled kernel, or on a CPU that of strips, unless the naive one is asked for or C is small.

@@ -1,6 +1,6 @@
 use super::*;
 use rsb_device::device::DeviceInfo;
-use rsb_device::operation::{Gemm, Normalize, NormalizeOp, Reduce, ReduceOp};
+use rsb_device::operation::{Gemm, Normalize, NormalizeOp, QuantizedProduct, Reduce, ReduceOp};
 
 const GPU: Target = Target { device_type: DeviceType::Gpu, units: 40, most_groups: 65535, store_bytes: 1, matrix: &[] };
 const CPU: Target = Target { device_type: DeviceType::Cpu, units: 2, most_groups: 65535, store_bytes: 1, matrix: &[] };
@@ -46,11 +46,23 @@ fn a_launch_has_no_more_groups_than_the_device_takes() {
         Operation::Reduce(Reduce { op: ReduceOp::Sum, dtype: Dtype::F32, elements: 1 << 30 }),
         Operation::Normalize(Normalize { op: NormalizeOp::Softmax, dtype: Dtype::F32, rows: 5000, columns: 8 }),
         Operation::Gemm(Gemm::new(Dtype::F32, 4096, 4096, 64)),
+        Operation::Quantized(quantized(Dtype::F16, 4096)),
         Operation::PeakArithmetic(PeakArithmetic { dtype: Dtype::F32, operations: PeakArithmetic::UNIT }),
     ] {
         let plan = plan(&operation, &Options::default(), few).unwrap();
         assert!(matches!(plan.steps[0].work, Work::Groups(groups) if groups <= 100), "{plan:?}");
     }
+}
+
+fn quantized(dtype: Dtype, n: u64) -> QuantizedProduct {
+    QuantizedProduct { dtype, weights: Dtype::I4, m: 2, n, k: 64, group: 128 }
+}
+
+#[test]
+fn weights_of_few_bits_have_a_group_for_eight_rows_of_them() {
+    let plan = planned(&Operation::Quantized(quantized(Dtype::Bf16, 20)));
+    assert_eq!((plan.module, plan.steps[0].work), (Module::Quantized, Work::Groups(3)));
+    assert_eq!(plan.steps[0].arguments.last(), Some(&Argument::Count(4)), "bits");
 }
 
 #[test]
@@ -89,6 +101,11 @@ fn what_there_is_no_kernel_for_is_unsupported_and_says_what_there_is() {
     let rows = Operation::Normalize(Normalize { op: NormalizeOp::Softmax, dtype: Dtype::F16, rows: 2, columns: 9 });
     assert!(plan(&rows, &Options::default(), GPU).is_ok());
     assert!(plan(&rows, &Options::default(), Target { store_bytes: 4, ..GPU }).is_err());
+    assert!(refused(&Operation::Quantized(quantized(Dtype::F64, 8)), None).contains("bf16"));
+    let odd = QuantizedProduct { k: 48, ..quantized(Dtype::F32, 8) };
+    assert!(refused(&Operation::Quantized(odd), None).contains("multiple of 32"));
+    let words = Target { store_bytes: 4, ..GPU };
+    assert!(plan(&Operation::Quantized(quantized(Dtype::F16, 9)), &Options::default(), words).is_err());
     let odd = PeakArithmetic { dtype: Dtype::F32, operations: 7 };
     assert!(refused(&Operation::PeakArithmetic(odd), None).contains("piece"));
 }

@@ -12,7 +12,7 @@ use crate::axis::{AxisInfo, AxisKind, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{are_beyond_caches, check, check_compute};
 use crate::timed::{Timed, check_time};
-use crate::transformer::{Decoder, Mlp, Shape};
+use crate::transformer::{Decoder, GROUP, Mlp, Shape};
 
 /// Prefill and decode.
 pub(super) struct Inference;
@@ -68,6 +68,12 @@ const AXES: &[AxisInfo] = &[
         "staged: products, mask and softmax write every score; fused: one kernel writes none",
         "staged",
         AxisKind::Choice(&["staged", "fused"]),
+    ),
+    AxisInfo::named(
+        "weights",
+        "of products: as-inputs; i8, i4: whole numbers with an f16 scale for each 128, multiplied with inputs as they are",
+        "as-inputs",
+        AxisKind::Choice(&["as-inputs", "i8", "i4"]),
     ),
     AxisInfo::named("layers", "blocks, one after another", "1", AxisKind::Count),
     AxisInfo::named(
@@ -126,6 +132,7 @@ impl Benchmark for Inference {
                 }
                 grids.extend([blocks, tokens]);
             }
+            grids.extend(narrow(device, usual, small()));
         }
         if breadth == Breadth::Full {
             // What takes a GPU a tenth of a second takes anything else minutes.
@@ -165,7 +172,7 @@ impl Benchmark for Inference {
 
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         let shape = sizes(params)?;
-        Ok(shape.dtype.bytes(shape.elements().min(u64::MAX / 64)))
+        Ok(shape.bytes())
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
@@ -193,9 +200,8 @@ fn as_graph(mut grid: Grid) -> Grid {
 /// Blocks of Llama 3 8B, as many as no cache holds: a token more is then a matter of memory.
 fn from_memory(device: &DeviceInfo, dtype: &str, phases: &[&str]) -> Grid {
     let is_gpu = device.device_type == DeviceType::Gpu;
-    let shape = LLAMA_3_8B;
-    let of_layer = shape.weights() * if is_gpu { 2 } else { 4 };
-    let layers = (4 * last_level_cache(device)).div_ceil(of_layer).max(1).to_string();
+    let of_layer = LLAMA_3_8B.weights() * if is_gpu { 2 } else { 4 };
+    let layers = layers_beyond(device, of_layer);
     let mut blocks = llama(dtype, &layers, grid([axis("sequence_length", &[if is_gpu { "512" } else { "32" }])]));
     with(&mut blocks, axis("phase", phases));
     blocks
@@ -205,6 +211,30 @@ fn from_memory(device: &DeviceInfo, dtype: &str, phases: &[&str]) -> Grid {
 fn with(grid: &mut Grid, axis: (&'static str, Vec<String>)) {
     grid.retain(|(name, _)| *name != axis.0);
     grid.push(axis);
+}
+
+/// As many as have four times the last-level cache.
+fn layers_beyond(device: &DeviceInfo, bytes_of_layer: u64) -> String {
+    (4 * last_level_cache(device)).div_ceil(bytes_of_layer).max(1).to_string()
+}
+
+/// A token more with weights of few bits. On a GPU of as many blocks of Llama 3 8B as no cache holds even of 4 bits, beside
+/// the same with weights as wide as all else; on a CPU beside those of [`from_memory`], as more take it minutes to fill.
+fn narrow(device: &DeviceInfo, dtype: &str, small: (&'static str, Vec<String>)) -> Vec<Grid> {
+    let of_weights = |mut grid: Grid, weights: &[&str]| {
+        with(&mut grid, axis("phase", &["decode"]));
+        with(&mut grid, axis("weights", weights));
+        grid
+    };
+    if is_cpu(device) {
+        return vec![of_weights(from_memory(device, dtype, &["decode"]), &["i8", "i4"])];
+    }
+    if device.device_type != DeviceType::Gpu {
+        return vec![of_weights(grid([axis("dtype", &[dtype]), small]), &["i8", "i4"])];
+    }
+    let of_layer = Shape { narrow: Some(Dtype::I4), ..LLAMA_3_8B }.weight_bytes();
+    let blocks = llama(dtype, &layers_beyond(device, of_layer), grid([axis("sequence_length", &["512"])]));
+    vec![of_weights(blocks, &["as-inputs", "i8", "i4"])]
 }
 
 /// Both phases of so many blocks of Llama 3 8B.
@@ -238,6 +268,7 @@ const ONE_TOKEN: Shape = Shape {
     positions: 1,
     steps: 1,
     fused: false,
+    narrow: None,
 };
 
 const LLAMA_3_8B: Shape = Shape {
@@ -301,6 +332,7 @@ fn sizes(params: &Params) -> Result<Shape, Reason> {
         positions,
         steps,
         fused: params.text("attention") == Some("fused"),
+        narrow: params.text("weights").filter(|&name| name != "as-inputs").and_then(|name| name.parse().ok()),
     })
 }
 
@@ -346,7 +378,11 @@ impl Prepared for Case<'_> {
         }
         fields.extend(self.form());
         fields.set("architecture_type", "transformer-decoder");
-        fields.set("model_size_gb", dtype.bytes(self.shape.weights()) as f64 / 1e9);
+        fields.set("model_size_gb", self.shape.weight_bytes() as f64 / 1e9);
+        if let Some(narrow) = self.shape.narrow {
+            fields.set("weight_dtype", narrow.as_str());
+            fields.set("group_size", GROUP);
+        }
         fields.set("init", "random uniform, scaled so that every stage keeps the size of its numbers");
         fields.set("accuracy_error", self.decoder.accuracy_error);
         fields.set("time_ms", time_ns / 1e6);
@@ -392,7 +428,7 @@ impl Case<'_> {
     /// can do, where they lie in memory: of the peak, or of what a read of an array reaches beside it.
     fn memory(&self, time_ns: f64) -> Result<Fields, Failure> {
         let info = self.device.info();
-        let bytes = self.shape.dtype.bytes(self.shape.elements_read());
+        let bytes = self.shape.bytes_read();
         let rate = gigabytes_per_second(bytes as f64, time_ns);
         let fields = Fields::new().with("bandwidth_gb_s", rate);
         if !are_beyond_caches(bytes / self.shape.steps, info) {

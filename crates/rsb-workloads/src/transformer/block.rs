@@ -1,12 +1,14 @@
 //! How a block is wired: its buffers, its stages, and what it is filled with.
 
 use rsb_device::operation::{
-    Attention, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth, Rearrange,
+    Attention, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth, QuantizedProduct,
+    Rearrange,
 };
 use rsb_device::random::{Distribution, Values};
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, convert};
 use rsb_model::Dtype;
 
+use super::matrix::{Matrix, quantize};
 use super::{Mlp, Model, Pass, Shape, Stage};
 use crate::benchmark::Failure;
 use crate::timed::SEED;
@@ -17,15 +19,15 @@ const MASKED: f64 = -30_000.0;
 /// Elements written at once.
 const CHUNK: u64 = 1 << 15;
 
-/// The weights of a block, and its cache. Matrices have a row for each output.
+/// The weights of a block, and its cache.
 pub(super) struct Block {
     /// What each of both norms multiplies by and, of layer norm, adds.
     pub(super) norms: [Vec<Buffer>; 2],
     /// Of queries, keys, values, and of what attention gives.
-    pub(super) attention: [Buffer; 4],
-    pub(super) hidden: [Buffer; 2],
+    pub(super) attention: [Matrix; 4],
+    pub(super) hidden: [Matrix; 2],
     /// Of the gate, where the hidden layer has one.
-    pub(super) gate: Option<Buffer>,
+    pub(super) gate: Option<Matrix>,
     pub(super) keys: Buffer,
     pub(super) values: Buffer,
 }
@@ -36,7 +38,7 @@ pub(super) struct Words {
     /// Of the norm after the last block.
     pub(super) norm: Vec<Buffer>,
     /// A row for each word.
-    pub(super) head: Buffer,
+    pub(super) head: Matrix,
     /// What words are turned into.
     tokens: Buffer,
     /// Where each sequence has several, the index of its last one, and that.
@@ -108,30 +110,39 @@ struct Builder<'b, 'd> {
     kernels: Vec<Box<dyn Kernel + 'd>>,
     /// Buffers filled so far: each has numbers of its own.
     filled: usize,
-    /// Elements allocated.
+    /// Bytes allocated.
     taken: u64,
 }
 
 impl<'d> Builder<'_, 'd> {
     #[inline(never)] // Called in two dozen places.
     fn empty(&mut self, elements: u64) -> Result<Buffer, Failure> {
-        self.taken += elements;
-        Ok(self.device.allocate(self.shape.dtype.bytes(elements))?)
+        self.allocated(self.shape.dtype.bytes(elements))
+    }
+
+    fn allocated(&mut self, bytes: u64) -> Result<Buffer, Failure> {
+        self.taken += bytes;
+        Ok(self.device.allocate(bytes)?)
     }
 
     /// Random numbers, at most `scale` away from `middle`.
     #[inline(never)] // Called in a dozen places.
     fn filled(&mut self, elements: u64, middle: f64, scale: f64) -> Result<Buffer, Failure> {
+        let mut numbers = self.numbers(middle, scale);
+        self.written(elements, &mut numbers)
+    }
+
+    /// The same numbers, as long as nobody writes them: made in f32 or f64, and rounded only when they are written.
+    fn numbers(&mut self, middle: f64, scale: f64) -> impl FnMut(u64, usize) -> Vec<f64> + use<> {
         let values = Values::new(SEED, self.filled, Distribution::Signed);
         self.filled += 1;
-        // Made in f32 or f64, and rounded only when they are written.
         let source = if self.shape.dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 };
         let mut numbers = Vec::new();
-        self.written(elements, &mut |start, count| {
+        move |start, count| {
             numbers.resize(count, 0.0);
             convert::rounded_values(source, &values, start, &mut numbers);
             numbers.iter().map(|&value| middle + value * scale).collect()
-        })
+        }
     }
 
     /// Filled with what `numbers` gives for a start and a count.
@@ -145,9 +156,26 @@ impl<'d> Builder<'_, 'd> {
     }
 
     /// A matrix that keeps the size of what it is applied to: numbers of variance 1 stay so.
-    fn matrix(&mut self, rows: u64, columns: u64) -> Result<Buffer, Failure> {
+    fn matrix(&mut self, rows: u64, columns: u64) -> Result<Matrix, Failure> {
         let scale = (3.0 / columns as f64).sqrt();
-        self.filled(rows * columns, 0.0, scale)
+        let Some(op) = super::matrix::quantized(self.shape, 1, rows, columns) else {
+            let weights = self.filled(rows * columns, 0.0, scale)?;
+            return Ok(Matrix { weights, scales: None, rows, columns });
+        };
+        op.check()?;
+        let mut numbers = self.numbers(0.0, scale);
+        let (bytes, groups) = (op.row_bytes(), QuantizedProduct::SCALE.bytes(op.groups()));
+        let (weights, scales) = (self.allocated(rows * bytes)?, self.allocated(rows * groups)?);
+        // Whole rows, so that each is made of whole groups.
+        let at_once = CHUNK.div_ceil(columns);
+        for first in (0..rows).step_by(at_once as usize) {
+            let count = at_once.min(rows - first);
+            let part = numbers(first * columns, (count * columns) as usize);
+            let (packed, of_groups) = quantize(op.weights, columns, &part);
+            self.device.write(&weights, first * bytes, &packed)?;
+            self.device.write(&scales, first * groups, &convert::encode(QuantizedProduct::SCALE, &of_groups))?;
+        }
+        Ok(Matrix { weights, scales: Some(scales), rows, columns })
     }
 
     fn block(&mut self) -> Result<Block, Failure> {
@@ -205,8 +233,7 @@ impl<'d> Builder<'_, 'd> {
     }
 
     fn indices(&mut self, count: u64, of: impl Fn(u64) -> u64) -> Result<Buffer, Failure> {
-        self.taken += self.shape.of_indices(count);
-        let buffer = self.device.allocate(8 * count)?;
+        let buffer = self.allocated(8 * count)?;
         let bytes: Vec<u8> = (0..count).flat_map(|index| of(index).to_le_bytes()).collect();
         self.device.write(&buffer, 0, &bytes)?;
         Ok(buffer)
@@ -246,14 +273,14 @@ impl<'d> Builder<'_, 'd> {
 
     /// The logits of the last token of each sequence: only that is asked for what comes next.
     fn tell(&mut self, words: &Words, states: &Buffer) -> Result<(), Failure> {
-        let Shape { batch, vocabulary, .. } = self.shape;
+        let batch = self.shape.batch;
         let mut tokens = states;
         if let Some([indices, last]) = &words.last {
             self.gather((self.shape.tokens(), batch), [states, indices, last])?;
             tokens = last;
         }
         self.normalize(batch, &words.norm, (tokens, &words.normed))?;
-        self.project((batch, self.shape.width(), vocabulary), &words.head, (&words.normed, &words.logits))
+        self.project(batch, &words.head, (&words.normed, &words.logits))
     }
 
     fn room(&mut self) -> Result<Room, Failure> {
@@ -311,15 +338,10 @@ impl<'d> Builder<'_, 'd> {
         Ok(())
     }
 
-    /// y = x · weightsᵀ, `rows` of them.
-    fn project(
-        &mut self,
-        (rows, from, to): (u64, u64, u64),
-        weights: &Buffer,
-        (x, y): (&Buffer, &Buffer),
-    ) -> Result<(), Failure> {
-        let product = self.product((rows, to, from));
-        self.stage(Operation::Gemm(Gemm { transpose_b: true, ..product }), &[x, weights, y])
+    /// y = x · matrixᵀ, `rows` of them.
+    fn project(&mut self, rows: u64, matrix: &Matrix, buffers: (&Buffer, &Buffer)) -> Result<(), Failure> {
+        let (operation, buffers) = matrix.product(self.shape, rows, buffers);
+        self.stage(operation, &buffers)
     }
 
     /// A product that the next stage can go on with.
@@ -356,11 +378,10 @@ impl<'d> Builder<'_, 'd> {
 
     fn wire(&mut self, block: &Block, room: &Room, (from, to): (&Buffer, &Buffer)) -> Result<(), Failure> {
         let Shape { heads, kv_heads, queries, positions, .. } = self.shape;
-        let (width, kv_width) = (self.shape.width(), self.shape.kv_width());
-        let (tokens, rows) = (self.shape.tokens(), self.shape.tokens() * width);
+        let (tokens, rows) = (self.shape.tokens(), self.shape.tokens() * self.shape.width());
         self.normalize(tokens, &block.norms[0], (from, &room.normed))?;
-        for ((weights, projected), to) in block.attention.iter().zip(&room.projected).zip([width, kv_width, kv_width]) {
-            self.project((tokens, width, to), weights, (&room.normed, projected))?;
+        for (matrix, projected) in block.attention.iter().zip(&room.projected) {
+            self.project(tokens, matrix, (&room.normed, projected))?;
         }
         let [query, key, value] = &room.projected;
         let (angles, place) = (room.angles.as_ref(), (self.shape.capacity(), positions - queries));
@@ -369,7 +390,7 @@ impl<'d> Builder<'_, 'd> {
         self.by_head(kv_heads, place, None, (value, &block.values))?;
         self.attend(block, room)?;
         let [attended, summed] = &room.between;
-        self.project((tokens, width, width), &block.attention[3], (&room.attended[1], attended))?;
+        self.project(tokens, &block.attention[3], (&room.attended[1], attended))?;
         self.elementwise(ElementwiseOp::Add, rows, &[from, attended, summed])?;
         self.normalize(tokens, &block.norms[1], (summed, &room.normed_again))?;
         self.widen_and_narrow(block, room)?;
@@ -377,20 +398,20 @@ impl<'d> Builder<'_, 'd> {
     }
 
     fn widen_and_narrow(&mut self, block: &Block, room: &Room) -> Result<(), Failure> {
-        let (tokens, width, wide) = (self.shape.tokens(), self.shape.width(), self.shape.hidden());
-        let elements = tokens * wide;
+        let tokens = self.shape.tokens();
+        let elements = tokens * self.shape.hidden();
         let [hidden, active] = &room.hidden;
-        self.project((tokens, width, wide), &block.hidden[0], (&room.normed_again, hidden))?;
+        self.project(tokens, &block.hidden[0], (&room.normed_again, hidden))?;
         match (&block.gate, &room.gate) {
             (Some(weights), Some([gate, sigmoid, open])) => {
-                self.project((tokens, width, wide), weights, (&room.normed_again, gate))?;
+                self.project(tokens, weights, (&room.normed_again, gate))?;
                 self.elementwise(ElementwiseOp::Sigmoid, elements, &[gate, sigmoid])?;
                 self.elementwise(ElementwiseOp::Multiply, elements, &[gate, sigmoid, open])?;
                 self.elementwise(ElementwiseOp::Multiply, elements, &[open, hidden, active])?;
             }
             _ => self.elementwise(ElementwiseOp::Gelu, elements, &[hidden, active])?,
         }
-        self.project((tokens, wide, width), &block.hidden[1], (active, &room.narrowed))
+        self.project(tokens, &block.hidden[1], (active, &room.narrowed))
     }
 
     fn attend(&mut self, block: &Block, room: &Room) -> Result<(), Failure> {

@@ -1,13 +1,14 @@
 //! Whether a pass was right: a small one from end to end against the reference, a large one stage by stage at samples,
 //! each computed again in f64 from what the device holds.
 
-use rsb_device::operation::{Attention, Elementwise, Gather, Gemm, Normalize, Rearrange};
+use rsb_device::operation::{Attention, Elementwise, Gather, Gemm, Normalize, QuantizedProduct, Rearrange};
 use rsb_device::reference::{attended_row, elementwise, normalized_row, rearranged_element, tolerance};
 use rsb_device::{Buffer, Operation, convert};
 use rsb_model::Reason;
 use rsb_model::random::Generator;
 
 use super::block::Block;
+use super::matrix::{Matrix, quantized};
 use super::reference::{self, Weights};
 use super::{Model, Pass, Stage};
 use crate::benchmark::Failure;
@@ -34,7 +35,7 @@ pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<f64, Failure> {
             state = reference::block(pass.shape, block, &state);
         }
         if let Some(words) = &model.words {
-            state = reference::told(shape, &norm(model, &words.norm)?, &all(&words.head)?, &state);
+            state = reference::told(shape, &norm(model, &words.norm)?, &matrix(model, &words.head)?, &state);
         }
         error.all(&all(&pass.output)?, &state);
         Ok(())
@@ -47,16 +48,38 @@ pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<f64, Failure> {
 
 #[inline(never)] // It runs once; its fifteen vectors need not lie in the caller's frame.
 fn weights(model: &Model<'_>, block: &Block) -> Result<Weights, Failure> {
-    let (all, norm) = (|buffer: &Buffer| all(model, buffer), |weights: &[Buffer]| norm(model, weights));
+    let (matrix, norm) = (|weights: &Matrix| matrix(model, weights), |weights: &[Buffer]| norm(model, weights));
     let [query, key, value, out] = &block.attention;
     Ok(Weights {
         norms: [norm(&block.norms[0])?, norm(&block.norms[1])?],
-        attention: [all(query)?, all(key)?, all(value)?, all(out)?],
-        hidden: [all(&block.hidden[0])?, all(&block.hidden[1])?],
-        gate: block.gate.as_ref().map(all).transpose()?,
-        keys: all(&block.keys)?,
-        values: all(&block.values)?,
+        attention: [matrix(query)?, matrix(key)?, matrix(value)?, matrix(out)?],
+        hidden: [matrix(&block.hidden[0])?, matrix(&block.hidden[1])?],
+        gate: block.gate.as_ref().map(matrix).transpose()?,
+        keys: all(model, &block.keys)?,
+        values: all(model, &block.values)?,
     })
+}
+
+/// What all of a matrix stands for.
+fn matrix(model: &Model<'_>, matrix: &Matrix) -> Result<Vec<f64>, Failure> {
+    let op = quantized(model.shape, 1, matrix.rows, matrix.columns);
+    let (Some(op), Some(scales)) = (op, &matrix.scales) else { return all(model, &matrix.weights) };
+    let rows = (0..op.n).map(|row| whole_numbers(model, &op, (&matrix.weights, scales), row));
+    Ok(rows.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+/// What row `row` of weights of few bits stands for.
+fn whole_numbers(
+    model: &Model<'_>,
+    op: &QuantizedProduct,
+    (weights, scales): (&Buffer, &Buffer),
+    row: u64,
+) -> Result<Vec<f64>, Failure> {
+    let mut bytes = vec![0; op.row_bytes() as usize];
+    model.device.read(weights, row * op.row_bytes(), &mut bytes)?;
+    let mut halves = vec![0; QuantizedProduct::SCALE.bytes(op.groups()) as usize];
+    model.device.read(scales, row * halves.len() as u64, &mut halves)?;
+    Ok(op.numbers(&bytes, &convert::decode(QuantizedProduct::SCALE, &halves)))
 }
 
 #[inline(never)]
@@ -92,6 +115,7 @@ fn kept(model: &Model<'_>, pass: &Pass<'_>) -> Result<f64, Failure> {
         let check = Check { model, stage, error: Meter::default() };
         let error = match &stage.operation {
             Operation::Gemm(op) => check.product(op)?,
+            Operation::Quantized(op) => check.quantized(op)?,
             Operation::Normalize(op) => check.rows(op)?,
             Operation::Elementwise(op) => check.windows(op)?,
             Operation::Attention(op) => check.attended(op)?,
@@ -179,6 +203,22 @@ impl Check<'_, '_> {
             let found = self.read(2, (batch * op.m + row) * op.n + column, 1)?;
             let sum: f64 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
             self.error.all(&found, &[op.alpha * sum]);
+        }
+        Ok(self.error)
+    }
+
+    fn quantized(mut self, op: &QuantizedProduct) -> Result<Meter, Failure> {
+        let [_, weights, scales, _] = self.stage.buffers.as_slice() else {
+            return Err(unexpected(&self.stage.operation));
+        };
+        let mut random = Generator::new(op.m ^ op.n << 20 ^ op.k << 40);
+        let mut places = vec![(0, 0), (op.m - 1, op.n - 1), (op.m - 1, 0), (0, op.n - 1)];
+        places.extend((0..SAMPLES).map(|_| (random.below(op.m), random.below(op.n))));
+        for (row, column) in places {
+            let a = self.read(0, row * op.k, op.k)?;
+            let numbers = whole_numbers(self.model, op, (weights, scales), column)?;
+            let sum: f64 = a.iter().zip(&numbers).map(|(a, number)| a * number).sum();
+            self.error.all(&self.read(3, row * op.n + column, 1)?, &[sum]);
         }
         Ok(self.error)
     }

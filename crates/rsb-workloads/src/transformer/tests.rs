@@ -22,7 +22,13 @@ fn shape(dtype: Dtype, queries: u64, positions: u64) -> Shape {
         positions,
         steps,
         fused: false,
+        narrow: None,
     }
+}
+
+/// The same with weights of few bits, whose rows are made of vectors.
+fn narrow(weights: Dtype, shape: Shape) -> Shape {
+    Shape { head_dim: 32, narrow: Some(weights), ..shape }
 }
 
 /// The same as Llama has it.
@@ -39,7 +45,8 @@ fn every_kind_of_pass_is_right_from_end_to_end() {
             let plain = Shape { layers, steps, ..shape(dtype, queries, positions) };
             let grouped = Shape { heads: 4, kv_heads: 1, mlp: Mlp::SwiGlu, ..plain };
             let fused = Shape { fused: true, ..plain };
-            for shape in [plain, grouped, like_llama(plain), fused, like_llama(fused)] {
+            let [i8, i4] = [Dtype::I8, Dtype::I4].map(|weights| narrow(weights, plain));
+            for shape in [plain, grouped, like_llama(plain), fused, like_llama(fused), i8, like_llama(i4)] {
                 let decoder = Decoder::prepare(&device, shape, LaunchMode::Stream, &Options::default());
                 assert!(decoder.is_ok(), "{shape:?}: {:?}", decoder.err());
                 let mut model = block::model(&device, shape, &Options::default()).unwrap();
@@ -54,10 +61,11 @@ fn every_kind_of_pass_is_right_from_end_to_end() {
 fn what_a_pass_takes_is_what_it_says() {
     for (queries, positions, layers, steps) in [(7, 7, 1, 1), (1, 9, 1, 1), (4, 6, 3, 1), (1, 9, 1, 4)] {
         let plain = Shape { layers, steps, ..shape(Dtype::F64, queries, positions) };
-        for shape in [plain, like_llama(plain), Shape { fused: true, ..plain }] {
+        let [i8, i4] = [Dtype::I8, Dtype::I4].map(|weights| narrow(weights, like_llama(plain)));
+        for shape in [plain, like_llama(plain), Shape { fused: true, ..plain }, i8, i4] {
             let device = ScriptedDevice::new(Script::default());
             let model = block::model(&device, shape, &Options::default()).unwrap();
-            assert_eq!(model.taken, shape.elements(), "{shape:?}");
+            assert_eq!(model.taken, shape.bytes(), "{shape:?}");
         }
     }
 }
@@ -75,7 +83,8 @@ fn turning_by_positions_tells_distances() {
 #[test]
 fn a_wrong_stage_is_found_wherever_it_is() {
     let passes = [shape(Dtype::F32, 5, 5), Shape { steps: 3, ..shape(Dtype::F32, 1, 5) }].map(like_llama);
-    let passes = passes.into_iter().flat_map(|shape| [shape, Shape { fused: true, ..shape }]);
+    let fused = |shape: Shape| [shape, Shape { fused: true, ..shape }, narrow(Dtype::I4, shape)];
+    let passes = passes.into_iter().flat_map(fused);
     for (shape, &mode) in passes.flat_map(|shape| LaunchMode::ALL.iter().map(move |mode| (shape, mode))) {
         // A small pass has a stage for each launch, twice where it is recorded; the real one is verified after it.
         let launches = {

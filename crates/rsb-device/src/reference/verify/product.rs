@@ -12,7 +12,7 @@ use crate::reference::maths::{ConvolutionPoint, convolution_element, gemm_elemen
 const TERMS: u64 = 1 << 20;
 
 /// Positions to compare among `elements`: all when that is cheap, else both ends and others at random, from a fixed seed.
-fn positions(elements: u64, terms: u64) -> Vec<u64> {
+pub(super) fn positions(elements: u64, terms: u64) -> Vec<u64> {
     let count = (TERMS / terms.max(1)).clamp(64, 4096);
     if elements <= count {
         return (0..elements).collect();
@@ -59,7 +59,7 @@ pub(super) fn check_gemm(check: &Check<'_>, op: &Gemm, error: &mut ErrorMeter) -
 }
 
 /// Compares the elements at `wanted`, which is in order, and looks at every other one for NaN and infinity.
-fn compare_at(
+pub(super) fn compare_at(
     check: &Check<'_>,
     output: usize,
     wanted: &[u64],
@@ -80,16 +80,34 @@ fn compare_at(
 /// Freivalds (1977): C·r must be alpha·A·(B·r) + beta·C₀·r for a random vector r of signs. An element that is wrong by
 /// more than its row's share of rounding shows, wherever it is, at the cost of three matrix-vector products.
 fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(), DeviceError> {
-    let mut random = Generator::new(check.seed ^ batch);
-    let signs: Vec<f64> = (0..op.n).map(|_| if random.word() & 1 == 0 { 1.0 } else { -1.0 }).collect();
+    let signs = signs(check, batch, op.n);
     let expected =
         check.expected(&format!("rows of matrix {batch}"), op.m as usize, || projected(check, op, batch, &signs));
+    compare_rows(check, (op.c_index(), batch), &signs, &expected, scale)
+}
+
+/// The vector that columns of matrix `batch` are multiplied by.
+pub(super) fn signs(check: &Check<'_>, batch: u64, columns: u64) -> Vec<f64> {
+    let mut random = Generator::new(check.seed ^ batch);
+    (0..columns).map(|_| if random.word() & 1 == 0 { 1.0 } else { -1.0 }).collect()
+}
+
+/// Whether each row of matrix `batch` of buffer `output`, multiplied by `signs`, is what is `expected` of it.
+pub(super) fn compare_rows(
+    check: &Check<'_>,
+    (output, batch): (usize, u64),
+    signs: &[f64],
+    expected: &[f64],
+    scale: f64,
+) -> Result<(), DeviceError> {
+    let columns = signs.len() as u64;
     let mut row = Vec::new();
     // The errors of a row's n elements add up with random signs; see `tolerance` for the rest.
-    let limit = tolerance(check.operation) * scale * (op.n as f64).sqrt();
-    for (index, expected) in (0..op.m).zip(expected) {
-        check.read_numbers(op.c_index(), (batch * op.m + index) * op.n, op.n as usize, &mut row)?;
-        let found: f64 = row.iter().zip(&signs).map(|(value, sign)| value * sign).sum();
+    let limit = tolerance(check.operation) * scale * (columns as f64).sqrt();
+    let first = batch * expected.len() as u64;
+    for (index, expected) in (0..).zip(expected) {
+        check.read_numbers(output, (first + index) * columns, signs.len(), &mut row)?;
+        let found: f64 = row.iter().zip(signs).map(|(value, sign)| value * sign).sum();
         let difference = (found - expected).abs();
         if difference.is_nan() || difference > limit {
             let place = format!("row {index} of matrix {batch}");

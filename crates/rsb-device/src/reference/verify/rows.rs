@@ -34,7 +34,7 @@ pub(super) fn attended(check: &Check<'_>, op: &Attention, error: &mut ErrorMeter
 }
 
 /// Elements of input `index` as they were written.
-fn numbers(check: &Check<'_>, index: usize, elements: Range<u64>) -> Vec<f64> {
+pub(super) fn numbers(check: &Check<'_>, index: usize, elements: Range<u64>) -> Vec<f64> {
     let dtype = check.specs.get(index).map_or(Dtype::F32, |spec| spec.dtype);
     let mut values = vec![0.0; (elements.end - elements.start) as usize];
     rounded_values(dtype, &check.values(index), elements.start, &mut values);

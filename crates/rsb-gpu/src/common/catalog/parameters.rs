@@ -2,7 +2,7 @@
 
 use rsb_model::Dtype;
 
-use super::Element::{self, Byte, F64, Product, Result, T, U32, U64};
+use super::Element::{self, Byte, F16, F64, Product, Result, T, U32, U64};
 use super::Parameter::{self, Count, In, InOut, Number, Out, Scratch};
 
 pub(super) const READ: &[Parameter] = &[
@@ -130,4 +130,15 @@ const fn gemm(result: Element) -> [Parameter; 12] {
 pub(super) const GEMM: &[Parameter] = &gemm(Product);
 pub(super) const GEMM_NARROW: &[Parameter] = &gemm(T);
 pub(super) const GEMM_TYPES: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
+pub(super) const QUANTIZED: &[Parameter] = &[
+    In("a, m by k", T),
+    In("w, n by k whole numbers with sign; of 4 bits two in a byte, the earlier one in the lower half", Byte),
+    In("scales, n by groups of a row", F16),
+    Out("c, m by n", T),
+    Count("m"),
+    Count("n"),
+    Count("k, a multiple of 32"),
+    Count("group, weights with one scale, a multiple of 32"),
+    Count("bits, 4 or 8"),
+];
 pub(super) const PEAK: &[Parameter] = &[Out("result", T), Count("pieces")];

@@ -3,8 +3,8 @@
 use super::{Argument, DeviceError, LaunchPlan, Planner, SHARING_BLOCKS_PER_UNIT, provider, unsupported};
 use rsb_device::held::convolution_sizes;
 use rsb_device::operation::{
-    Attention, Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp, Rearrange,
-    Reduce, ReduceOp,
+    Attention, Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp,
+    QuantizedProduct, Rearrange, Reduce, ReduceOp,
 };
 use rsb_model::Dtype;
 
@@ -12,6 +12,12 @@ use Argument::{Buffer, Count, Counter, Number, Scratch};
 
 /// Rows and columns of C that a block of the tiled kernel makes.
 const TILE: u64 = 64;
+
+/// Rows of A of which weights of few bits are made numbers in registers: one more pass over them for each four.
+const FEW_ROWS: u64 = 16;
+
+/// Rows of such weights that a block takes.
+const WEIGHT_ROWS: u64 = 8;
 
 /// Most elements of a head: two tiles of them lie in shared memory.
 const WIDEST_HEAD: u64 = 128;
@@ -77,6 +83,18 @@ impl Planner<'_> {
         let side = if op.dtype == Dtype::F64 { 16 } else { 32 };
         let tiles = heads.saturating_mul(op.rows_of_keys().div_ceil(side));
         let (stem, blocks) = if op.queries == 1 { ("rsb_attention_row", op.rows()) } else { ("rsb_attention", tiles) };
+        self.exactly(stem, Some(op.dtype), arguments, blocks.min(1 << 30) as u32)
+    }
+
+    pub(super) fn quantized(&self, op: &QuantizedProduct) -> Result<LaunchPlan, DeviceError> {
+        op.check()?;
+        let sizes = [op.m, op.n, op.k, op.group, op.weights.bits()];
+        let arguments = (0..4).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
+        let (stem, blocks) = if op.m <= FEW_ROWS {
+            ("rsb_quantized_rows", op.n.div_ceil(WEIGHT_ROWS))
+        } else {
+            ("rsb_quantized_tiled", op.m.div_ceil(TILE).saturating_mul(op.n.div_ceil(TILE)))
+        };
         self.exactly(stem, Some(op.dtype), arguments, blocks.min(1 << 30) as u32)
     }
 

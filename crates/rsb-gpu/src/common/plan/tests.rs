@@ -4,7 +4,7 @@ use super::*;
 use crate::common::catalog::Parameter;
 use rsb_device::operation::{
     Attention, Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth,
-    PointerChase, Rearrange, Reduce, ReduceOp,
+    PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp,
 };
 
 const MI300X: Gpu<'static> = Gpu { arch: "gfx942", units: 304 };
@@ -42,6 +42,9 @@ fn every_operation(dtype: Dtype) -> Vec<Operation> {
     all.push(Operation::Gemm(Gemm::new(dtype, 100, 200, 300)));
     all.push(Operation::Gemm(Gemm::new(dtype, 3, 5, 7)));
     all.push(Operation::Gemm(Gemm { stored: OutputWidth::AsInputs, ..Gemm::new(dtype, 100, 200, 300) }));
+    if dtype != Dtype::F64 {
+        all.extend([1, 5, 40].map(|m| Operation::Quantized(quantized(dtype, m))));
+    }
     all.push(Operation::PointerChase(PointerChase { nodes: 10, line_bytes: 128, accesses: 100, seed: 1 }));
     all
 }
@@ -50,6 +53,10 @@ fn attention(dtype: Dtype, queries: u64) -> Attention {
     let (batch, heads, kv_heads, head_dim) = (2, 6, 3, 64);
     let (positions, capacity, causal) = (50, 60, queries > 1);
     Attention { dtype, batch, heads, kv_heads, head_dim, queries, positions, capacity, causal }
+}
+
+fn quantized(dtype: Dtype, m: u64) -> QuantizedProduct {
+    QuantizedProduct { dtype, weights: Dtype::I4, m, n: 100, k: 320, group: 128 }
 }
 
 /// Whether `argument` may stand for `parameter`.
@@ -136,7 +143,23 @@ fn attention_has_a_block_for_each_tile_of_rows_or_for_each_row() {
 }
 
 #[test]
+fn weights_of_few_bits_have_a_block_for_eight_rows_of_them_or_for_a_tile() {
+    let blocks = |m| {
+        let plan = plan(&Operation::Quantized(quantized(Dtype::F16, m)), &Options::default(), MI300X).unwrap();
+        assert_eq!(plan.arguments.last(), Some(&Argument::Count(4)), "bits");
+        (plan.kernel.stem, plan.grid)
+    };
+    assert_eq!(blocks(1), ("rsb_quantized_rows", 13));
+    assert_eq!(blocks(16), ("rsb_quantized_rows", 13));
+    assert_eq!(blocks(70), ("rsb_quantized_tiled", 2 * 2));
+}
+
+#[test]
 fn what_a_gpu_cannot_do_is_a_reason() {
+    let odd = Operation::Quantized(QuantizedProduct { k: 100, ..quantized(Dtype::F16, 1) });
+    assert!(plan(&odd, &Options::default(), MI300X).unwrap_err().to_string().contains("multiple of 32"));
+    let wide = Operation::Quantized(quantized(Dtype::F64, 1));
+    assert!(plan(&wide, &Options::default(), MI300X).unwrap_err().to_string().contains("bf16"));
     let wide = Operation::Attention(Attention { head_dim: 256, ..attention(Dtype::F16, 40) });
     assert!(plan(&wide, &Options::default(), MI300X).unwrap_err().to_string().contains("attention=staged"));
     let gemm = Operation::Gemm(Gemm::new(Dtype::F32, 64, 64, 64));

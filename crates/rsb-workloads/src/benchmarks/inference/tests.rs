@@ -131,9 +131,73 @@ fn weights_of_the_standard_decode_lie_in_memory() {
 }
 
 #[test]
+fn weights_of_few_bits_are_counted_as_narrow_as_they_are() {
+    let device = ScriptedDevice::new(Script::default());
+    let of = |phase: &str, weights: &str, vocabulary: &str| {
+        let params = params(phase).with("heads", "2x32").with("weights", weights).with("vocabulary", vocabulary);
+        let fields = Inference.prepare(&params, &device).unwrap().fields(1e6).unwrap();
+        let bytes = Inference.footprint_bytes(&params).unwrap() as f64;
+        assert!((fields.number("memory_used_mb").unwrap() - bytes / 1e6).abs() < 1e-9, "{phase} {weights}");
+        fields
+    };
+    // Rows of 64 have a scale each, those of 256 two: of the last matrix 64. With a vocabulary its head is narrow, too.
+    for (vocabulary, matrices, scales, rest) in
+        [("0", 49_152.0, 640.0, 256.0), ("50", 52_352.0, 690.0, 256.0 + 64.0 * 52.0)]
+    {
+        for phase in ["prefill", "decode"] {
+            let whole = of(phase, "as-inputs", vocabulary);
+            assert_eq!((whole.text("weight_dtype"), whole.number("group_size")), (None, None));
+            for (weights, bytes) in [("i8", 1.0), ("i4", 0.5)] {
+                let fields = of(phase, weights, vocabulary);
+                assert_eq!((fields.text("weight_dtype"), fields.number("group_size")), (Some(weights), Some(128.0)));
+                let narrow = matrices * bytes + 2.0 * scales;
+                assert!(
+                    (fields.number("model_size_gb").unwrap() * 1e9 - narrow - 4.0 * rest).abs() < 1e-3,
+                    "{weights}"
+                );
+                assert_eq!(fields.number("parameter_count"), whole.number("parameter_count"));
+                let less = |name: &str| whole.number(name).unwrap() - fields.number(name).unwrap();
+                assert!((less("memory_used_mb") * 1e6 - 4.0 * matrices + narrow).abs() < 1e-3, "{phase} {weights}");
+                if phase == "decode" {
+                    assert!((less("bandwidth_gb_s") * 1e6 - 4.0 * matrices + narrow).abs() < 1e-3, "{weights}");
+                }
+            }
+        }
+    }
+    let odd = params("decode").with("weights", "i4");
+    match Inference.prepare(&odd, &device).err() {
+        Some(Failure::Skipped(reason)) => assert!(reason.cure.contains("multiple of 32"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_device_decodes_with_weights_of_few_bits_and_on_gpus_they_lie_in_memory() {
+    let mut info = ScriptedDevice::new(Script::default()).info().clone();
+    info.caches = vec![rsb_model::environment::Cache { level: 3, size_bytes: 256 << 20, shared_by: None }];
+    let value = |grid: &Grid, name: &str| grid.iter().find(|(axis, _)| *axis == name).map(|(_, values)| values.clone());
+    for (name, device_type) in [("rocm:0", DeviceType::Gpu), ("cpu:0", DeviceType::Cpu), ("opencl:0", DeviceType::Cpu)]
+    {
+        info.device = name.parse().unwrap();
+        info.device_type = device_type;
+        let grids = Inference.grids(Breadth::Standard, &info);
+        let found =
+            grids.iter().find(|grid| value(grid, "weights").is_some_and(|all| all.ends_with(&["i4".to_owned()])));
+        let found = found.unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(value(found, "phase"), Some(vec!["decode".to_owned()]));
+        if device_type == DeviceType::Gpu {
+            let layers = value(found, "layers").unwrap()[0].parse().unwrap();
+            let shape = Shape { layers, narrow: Some(Dtype::I4), dtype: Dtype::F16, ..LLAMA_3_8B };
+            assert!(are_beyond_caches(shape.bytes_read(), &info) && shape.weight_bytes() < 2 << 30);
+        }
+    }
+}
+
+#[test]
 fn absurd_sizes_are_refused_for_want_of_memory_and_do_not_overflow() {
     let huge = params("prefill").with("heads", "4294967295x4294967295").with("sequence_length", "4000000000");
     assert!(Inference.footprint_bytes(&huge).unwrap() > 1 << 50);
+    assert!(Inference.footprint_bytes(&huge.with("weights", "i4")).unwrap() > 1 << 50);
 }
 
 #[test]

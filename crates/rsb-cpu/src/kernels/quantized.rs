@@ -1,0 +1,178 @@
+//! Products with weights of few bits. Of a few rows, as of a token, each weight is read once, made a number in a register
+//! and multiplied with all of them there; of many rows, panels of weights are made numbers in a cache and multiplied as
+//! any others are.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use rsb_model::Dtype;
+
+use super::{Bound, CpuKernel, Span, ThreadPool, format_of, sixteen};
+use crate::gemm::{Product, plain_product};
+use numbers::{UNIT, apart, panel, rows};
+use rsb_device::convert::Sixteen;
+use rsb_device::device::DeviceError;
+use rsb_device::operation::{Gemm, QuantizedProduct};
+
+mod numbers;
+
+/// So many rows of A are multiplied in registers: of fewer, products of the crate `gemm` take longer than that.
+const FEW: u64 = 48;
+
+/// Rows of weights whose scales are widened at once.
+const BLOCK: usize = 32;
+
+/// Rows of weights that are made numbers at once.
+const PANEL: usize = 64;
+
+/// Where one thread works.
+#[derive(Default)]
+struct Scratch {
+    scales: Vec<f32>,
+    /// Weights as numbers, where many rows of A are multiplied with them.
+    panel: Vec<f32>,
+    /// Columns of C, row by row.
+    sums: Vec<f32>,
+}
+
+/// Everything a share of the weights needs.
+struct Work {
+    op: QuantizedProduct,
+    format: Option<Sixteen>,
+    /// A as it is multiplied: in f32.
+    a: Span,
+    weights: Span,
+    scales: Span,
+    c: Span,
+    /// Of which each panel is the work of one thread.
+    alone: ThreadPool,
+}
+
+pub(super) fn kernel(op: QuantizedProduct, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    op.check()?;
+    let format = format_of("products with weights of few bits", op.dtype)?;
+    let few = op.m <= FEW;
+    let sorted = few && op.weights == Dtype::I4;
+    let from = bound.span(0);
+    // A is widened, and put into the order in which halves of bytes are met, once for all threads.
+    let mut made = vec![0.0_f32; if format.is_some() || sorted { (op.m * op.k) as usize } else { 0 }];
+    let a = if made.is_empty() { from } else { Span::of_slice(&mut made) };
+    let (weights, scales, c) = (bound.span(1), bound.span(2), bound.span(3));
+    let work = Work { op, format, a, weights, scales, c, alone: ThreadPool::new(1)? };
+    let scratch: Vec<Mutex<Scratch>> = (0..bound.pool.threads()).map(|_| Mutex::default()).collect();
+    Ok(CpuKernel::native(move || {
+        let (pool, work): (&ThreadPool, &Work) = (&bound.pool, &work);
+        if !made.is_empty() {
+            let units = made.len() / UNIT;
+            pool.each(|index| {
+                let share = pool.share(index, units, 1);
+                // SAFETY: `bound` keeps the buffer, the closure what is made of it, and shares are disjoint.
+                unsafe { work.make(from, share.start * UNIT..share.end * UNIT, sorted) };
+            });
+        }
+        pool.each(|index| {
+            let share = pool.share(index, op.n as usize, PANEL);
+            let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else { return };
+            // SAFETY: `bound` keeps the buffers, C is distinct from what is read, and shares of its columns are disjoint.
+            unsafe {
+                if few {
+                    work.few(share, &mut scratch);
+                } else {
+                    work.many(share, &mut scratch);
+                }
+            }
+        });
+    }))
+}
+
+impl Work {
+    /// Elements of A as they are multiplied.
+    ///
+    /// # Safety
+    /// The spans must outlive the call, and nobody else touch these elements of what is made.
+    unsafe fn make(&self, from: Span, elements: Range<usize>, sorted: bool) {
+        // SAFETY: by the promise of the caller.
+        let to: &mut [f32] = unsafe { self.a.slice_mut(&elements) };
+        match self.format {
+            // SAFETY: by the promise of the caller.
+            None => to.copy_from_slice(unsafe { from.slice(&elements) }),
+            // SAFETY: by the promise of the caller.
+            Some(format) => sixteen::widen(format, unsafe { from.slice(&elements) }, to),
+        }
+        if sorted {
+            apart(to);
+        }
+    }
+
+    /// Columns of C, of a few rows of A.
+    ///
+    /// # Safety
+    /// The spans must outlive the call, C overlap nothing else, and nobody else touch these columns of it.
+    unsafe fn few(&self, columns: Range<usize>, scratch: &mut Scratch) {
+        let (bytes, m) = (self.op.row_bytes() as usize, self.op.m as usize);
+        // SAFETY: by the promise of the caller.
+        let a: &[f32] = unsafe { self.a.slice(&(0..m * self.op.k as usize)) };
+        for first in columns.clone().step_by(BLOCK) {
+            let block = first..columns.end.min(first + BLOCK);
+            scratch.sums.resize(m * block.len(), 0.0);
+            // SAFETY: by the promise of the caller.
+            unsafe {
+                self.widen_scales(&block, &mut scratch.scales);
+                let weights: &[u8] = self.weights.slice(&(block.start * bytes..block.end * bytes));
+                rows(&self.op, (weights, &scratch.scales), a, &mut scratch.sums);
+                self.put(&block, &scratch.sums);
+            }
+        }
+    }
+
+    /// Columns of C, of many rows of A.
+    ///
+    /// # Safety
+    /// As [`Work::few`].
+    unsafe fn many(&self, columns: Range<usize>, scratch: &mut Scratch) {
+        let (k, bytes) = (self.op.k as usize, self.op.row_bytes() as usize);
+        for first in columns.clone().step_by(PANEL) {
+            let block = first..columns.end.min(first + PANEL);
+            scratch.panel.resize(block.len() * k, 0.0);
+            scratch.sums.resize(self.op.m as usize * block.len(), 0.0);
+            let product = Gemm::new(Dtype::F32, self.op.m, block.len() as u64, self.op.k);
+            // SAFETY: by the promise of the caller; the scratch is this thread's, and as large as the product.
+            unsafe {
+                self.widen_scales(&block, &mut scratch.scales);
+                let weights: &[u8] = self.weights.slice(&(block.start * bytes..block.end * bytes));
+                panel(&self.op, (weights, &scratch.scales), &mut scratch.panel);
+                let (b, c) = (Span::of_slice(&mut scratch.panel), Span::of_slice(&mut scratch.sums));
+                let op = Gemm { transpose_b: true, ..product };
+                plain_product(&Product { op, a: self.a, b, c }, &self.alone);
+                self.put(&block, &scratch.sums);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Work::few`].
+    unsafe fn widen_scales(&self, rows: &Range<usize>, scales: &mut Vec<f32>) {
+        let groups = self.op.groups() as usize;
+        scales.resize(rows.len() * groups, 0.0);
+        // SAFETY: by the promise of the caller.
+        sixteen::widen(Sixteen::F16, unsafe { self.scales.slice(&(rows.start * groups..rows.end * groups)) }, scales);
+    }
+
+    /// Writes columns of C, of which `sums` has row after row.
+    ///
+    /// # Safety
+    /// As [`Work::few`].
+    unsafe fn put(&self, columns: &Range<usize>, sums: &[f32]) {
+        for (row, sums) in sums.chunks_exact(columns.len()).enumerate() {
+            let first = row * self.op.n as usize;
+            let elements = first + columns.start..first + columns.end;
+            // SAFETY: by the promise of the caller.
+            unsafe {
+                match self.format {
+                    None => self.c.slice_mut(&elements).copy_from_slice(sums),
+                    Some(format) => sixteen::narrow(format, sums, self.c.slice_mut(&elements)),
+                }
+            }
+        }
+    }
+}

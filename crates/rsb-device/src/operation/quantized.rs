@@ -1,0 +1,120 @@
+//! Products with weights of few bits, as quantized language models have them.
+
+use rsb_model::{Dtype, Reason};
+use serde::{Deserialize, Serialize};
+
+use super::tensor::product;
+use super::{BufferSpec, Role};
+use crate::device::DeviceError;
+
+/// C = A · Wᵀ, row-major: A is m×k, C m×n, both of one type. W is n×k whole numbers with sign, each times the scale of its
+/// group: so many neighbors of a row. Sums are made in at least f32. The scales are f16, n × groups of a row.
+///
+/// Numbers of 4 bits lie two in a byte, the earlier one in the lower half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuantizedProduct {
+    /// Type of an element of A and of C.
+    pub dtype: Dtype,
+    /// Type of a weight: i8 or i4.
+    pub weights: Dtype,
+    /// Rows of A and of C.
+    pub m: u64,
+    /// Rows of W, columns of C.
+    pub n: u64,
+    /// Length of the sums: a multiple of [`QuantizedProduct::UNIT`].
+    pub k: u64,
+    /// Weights with one scale: a multiple of [`QuantizedProduct::UNIT`]. The last group of a row may be shorter.
+    pub group: u64,
+}
+
+impl QuantizedProduct {
+    /// Weights that kernels take at once.
+    pub const UNIT: u64 = 32;
+
+    /// Type of a scale.
+    pub const SCALE: Dtype = Dtype::F16;
+
+    /// Scales of a row of W.
+    pub const fn groups(&self) -> u64 {
+        self.k.div_ceil(if self.group == 0 { 1 } else { self.group })
+    }
+
+    /// Bytes of a row of W; saturated for an absurd size.
+    pub const fn row_bytes(&self) -> u64 {
+        BufferSpec::new(Role::Input, self.weights, self.k).bytes()
+    }
+
+    /// Bytes of W and its scales; saturated for an absurd size.
+    pub fn weight_bytes(&self) -> u64 {
+        let scales = BufferSpec::new(Role::Input, Self::SCALE, self.groups()).bytes();
+        product(&[self.n, self.row_bytes().saturating_add(scales)])
+    }
+
+    /// Refuses what no kernel here has.
+    ///
+    /// # Errors
+    /// `Unsupported`, with what is wrong.
+    pub fn check(&self) -> Result<(), DeviceError> {
+        let refused = |what: String, why: &str, cure: &str| Err(DeviceError::Unsupported(Reason::new(what, why, cure)));
+        if !matches!(self.weights, Dtype::I8 | Dtype::I4) {
+            return refused(format!("weights of {}", self.weights), "they are whole numbers here", "choose i8 or i4");
+        }
+        if [self.m, self.n, self.k, self.group].contains(&0) {
+            return refused("a product without elements".to_owned(), "a size is zero", "choose sizes above zero");
+        }
+        if self.k.is_multiple_of(Self::UNIT) && self.group.is_multiple_of(Self::UNIT) {
+            return Ok(());
+        }
+        refused(
+            format!("{} weights of {} in groups of {}", self.k, self.weights, self.group),
+            "they are read by vectors of 32, which rows and groups are made of",
+            "choose a width that is a multiple of 32, such as heads of 64 or 128",
+        )
+    }
+
+    pub(super) fn buffers(&self) -> Vec<BufferSpec> {
+        vec![
+            BufferSpec::new(Role::Input, self.dtype, product(&[self.m, self.k])),
+            BufferSpec::new(Role::Input, Dtype::I8, product(&[self.n, self.row_bytes()])),
+            BufferSpec::new(Role::Input, Self::SCALE, product(&[self.n, self.groups()])),
+            BufferSpec::new(Role::Output, self.dtype, product(&[self.m, self.n])),
+        ]
+    }
+
+    /// As of any product: what it takes to make numbers of weights is not counted.
+    pub(super) fn flops(&self) -> f64 {
+        2.0 * self.m as f64 * self.n as f64 * self.k as f64
+    }
+
+    /// The whole number that is weight `at` of `bytes`, from the first of a row on.
+    pub fn weight(&self, byte: impl Fn(u64) -> u8, at: u64) -> f64 {
+        let whole = if self.weights == Dtype::I4 {
+            let byte = byte(at / 2);
+            let above = if at.is_multiple_of(2) { byte << 4 } else { byte };
+            above.cast_signed() >> 4
+        } else {
+            byte(at).cast_signed()
+        };
+        f64::from(whole)
+    }
+
+    /// What a row of W stands for.
+    pub fn numbers(&self, weights: &[u8], scales: &[f64]) -> Vec<f64> {
+        let byte = |at: u64| weights.get(at as usize).copied().unwrap_or(0);
+        let scale = |at: u64| scales.get((at / self.group) as usize).copied().unwrap_or(f64::NAN);
+        (0..self.k).map(|at| self.weight(byte, at) * scale(at)).collect()
+    }
+}
+
+/// The bytes of whole numbers that fit in `weights`, and of an even count.
+pub fn packed(weights: Dtype, numbers: &[i8]) -> Vec<u8> {
+    if weights == Dtype::I4 {
+        return numbers
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|[low, high]| (low & 15).cast_unsigned() | (high << 4).cast_unsigned())
+            .collect();
+    }
+    numbers.iter().map(|number| number.cast_unsigned()).collect()
+}

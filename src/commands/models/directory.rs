@@ -1,0 +1,94 @@
+//! A model in a directory, or under its name in the hub where it was downloaded before.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use rsb_engine::models::{self, ModelRow};
+use rsb_model::Reason;
+use serde_json::Value;
+
+/// The longest header of a file of weights that is read.
+const HEADER: u64 = 100 << 20;
+
+/// Whether `name` is meant for a directory or the hub, and not for the catalogue.
+pub(super) fn is_meant(name: &str) -> bool {
+    name.contains('/') || Path::new(name).is_dir()
+}
+
+/// The model that `name` leads to.
+pub(super) fn model(name: &str) -> Result<ModelRow, Reason> {
+    let given = PathBuf::from(name);
+    let is_here = given.is_dir();
+    let dir = if is_here { Some(given) } else { downloaded(name) };
+    let dir = dir.ok_or_else(|| {
+        let why = format!("there is no directory {name}, and no model of that name was downloaded");
+        let cure = format!("nothing is downloaded here: `hf download {name}`, or name a model of `models list`");
+        Reason::new(format!("model {name}"), why, cure)
+    })?;
+    let refused =
+        |why: String| Reason::new(format!("model {name}"), why, "name a directory with config.json and safetensors");
+    let dir = dir.canonicalize().map_err(|error| refused(error.to_string()))?;
+    let dir = of_pipeline(dir).map_err(refused)?;
+    let path = dir.join("config.json");
+    let text = std::fs::read_to_string(&path).map_err(|error| refused(format!("{}: {error}", path.display())))?;
+    let mut row = models::detect(&dir.to_string_lossy(), &text, weights(&dir)).map_err(refused)?;
+    if name.matches('/').count() == 1 && !is_here {
+        row.name = name.replace('/', "-");
+    }
+    Ok(row)
+}
+
+/// Where the hub's package keeps a model that it has downloaded.
+fn downloaded(name: &str) -> Option<PathBuf> {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/huggingface"));
+    let hub = std::env::var_os("HF_HOME").map(PathBuf::from).or_else(home)?.join("hub");
+    let snapshots = hub.join(format!("models--{}", name.replace('/', "--"))).join("snapshots");
+    let found = std::fs::read_dir(snapshots).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_model = |dir: &PathBuf| ["config.json", "model_index.json"].iter().any(|file| dir.join(file).is_file());
+    found.filter(is_model).max()
+}
+
+/// Of a pipeline of diffusers the directory of its UNet, which does nearly all of the work.
+fn of_pipeline(dir: PathBuf) -> Result<PathBuf, String> {
+    if dir.join("config.json").is_file() || !dir.join("model_index.json").is_file() {
+        return Ok(dir);
+    }
+    let unet = dir.join("unet");
+    if unet.join("config.json").is_file() {
+        return Ok(unet);
+    }
+    Err("it is a pipeline of diffusers without a UNet, and of those a UNet alone can be measured".to_owned())
+}
+
+/// The weights in the files of `dir`, by their headers; zero where it has no such files, or they cannot be read.
+fn weights(dir: &Path) -> u64 {
+    let index = ["model.safetensors.index.json", "diffusion_pytorch_model.safetensors.index.json"];
+    let listed = index.iter().find_map(|name| std::fs::read_to_string(dir.join(name)).ok());
+    let files: Vec<String> = match listed.and_then(|text| rsb_model::json::parse(&text).ok()) {
+        Some(index) => {
+            let named = index["weight_map"].as_object().into_iter().flatten();
+            let names: std::collections::BTreeSet<&str> = named.filter_map(|(_, file)| file.as_str()).collect();
+            names.into_iter().map(str::to_owned).collect()
+        }
+        None => ["model.safetensors", "diffusion_pytorch_model.safetensors"].map(str::to_owned).to_vec(),
+    };
+    // A name with a way in it leads elsewhere.
+    let files = files.iter().filter(|name| !name.contains('/'));
+    files.filter_map(|name| of_file(&dir.join(name))).fold(0, u64::saturating_add)
+}
+
+/// The weights of a file of safetensors: the sizes of its tensors stand in front of them.
+fn of_file(path: &Path) -> Option<u64> {
+    let mut file = std::fs::File::open(path).ok()?;
+    let mut size = [0; 8];
+    file.read_exact(&mut size).ok()?;
+    let size = u64::from_le_bytes(size);
+    let mut header = String::new();
+    file.take(size.min(HEADER)).read_to_string(&mut header).ok()?;
+    let header: Value = rsb_model::json::parse(&header).ok()?;
+    let tensors = header.as_object()?.iter().filter(|(name, _)| *name != "__metadata__");
+    let count = |tensor: &Value| {
+        tensor["shape"].as_array()?.iter().try_fold(1_u64, |all, size| all.checked_mul(size.as_u64()?))
+    };
+    tensors.map(|(_, tensor)| count(tensor)).try_fold(0_u64, |all, one| all.checked_add(one?))
+}
