@@ -17,6 +17,9 @@ use rsb_device::operation::Gemm;
 /// Who can do it, in the order in which they are preferred.
 const PROVIDERS: [&str; 5] = ["gemm", "native", "openblas", "mkl", "onednn"];
 
+/// Whether the crate has f16: on `x86_64` it is built without, since our own kernels are faster.
+const CRATE_HAS_F16: bool = cfg!(not(target_arch = "x86_64"));
+
 /// A product, who does it, and on how many threads.
 #[derive(Clone, Copy)]
 pub(super) struct Product {
@@ -169,6 +172,9 @@ fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
         return lacks(format!("its products of {} are wider than their inputs", op.dtype));
     }
     match (library, op.dtype) {
+        (Library::Crate, Dtype::F16) if !CRATE_HAS_F16 => {
+            lacks("the crate is built without f16 on x86_64, where provider=native is faster".to_owned())
+        }
         (Library::Crate, Dtype::Bf16 | Dtype::I8) => lacks(format!("the crate has no {}", op.dtype)),
         (Library::Crate, _) => Ok(()),
         (Library::Blas(blas), dtype) => {
@@ -192,13 +198,10 @@ fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
 
 /// The first that can do it. Choosing by a trial run would be a choice by noise: the same case would have one library in
 /// one run and another in the next. On server CPUs with AVX2 and with AVX-512 the crate was within 4 % of the best of all for f32,
-/// on every shape tried; on others `provider=gemm,native,openblas,mkl,onednn` tells. f16 is widened by the crate as by our own
-/// kernels, which pack it faster.
+/// on every shape tried; on others `provider=gemm,native,openblas,mkl,onednn` tells.
 fn preferred(op: &Gemm) -> Result<Provider, DeviceError> {
     check_type(op)?;
-    let first = if op.dtype == Dtype::F16 { "native" } else { "gemm" };
-    let mut names = std::iter::once(first).chain(PROVIDERS);
-    names.find_map(|name| find(name, op).ok()).ok_or_else(|| nobody(op))
+    PROVIDERS.iter().find_map(|name| find(name, op).ok()).ok_or_else(|| nobody(op))
 }
 
 /// No library can: why each cannot, once.
@@ -244,7 +247,7 @@ unsafe fn crate_product(product: &Product, batch: usize, pool: &ThreadPool) {
     unsafe {
         match product.op.dtype {
             Dtype::F64 => typed_product(product, batch, pool, |value| value),
-            Dtype::F16 => typed_product(product, batch, pool, f16::from_f64),
+            Dtype::F16 if CRATE_HAS_F16 => typed_product(product, batch, pool, f16::from_f64),
             _ => typed_product(product, batch, pool, |value| value as f32),
         }
     }

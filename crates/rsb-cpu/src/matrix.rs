@@ -6,6 +6,7 @@
 // A function without a CPU's instructions takes part in one that is compiled for them only by becoming a part of it.
 #![allow(clippy::inline_always)]
 
+mod few;
 mod pack;
 mod share;
 mod tile;
@@ -71,7 +72,8 @@ impl Ready {
                 // SAFETY: parts lie within the matrices and those of C are disjoint; the way was found on this CPU; the
                 // rest is the promise of the caller.
                 unsafe {
-                    (self.way.block)(&Task::new(&self.product, part), &mut room);
+                    let sums = if room.are_few { self.way.few } else { self.way.block };
+                    sums(&Task::new(&self.product, part), &mut room);
                     finish(&self.product, part, &room);
                 }
             }
@@ -81,6 +83,8 @@ impl Ready {
 
 /// Memory of a thread's own.
 struct Room {
+    /// Whether all parts that it is for have few rows, so that B is not packed.
+    are_few: bool,
     a: Vec<Line>,
     b: Vec<Line>,
     /// Sums that are not C yet, row by row, where C holds something else than plain sums of 32 bits.
@@ -107,14 +111,17 @@ fn lines(words: usize) -> Option<Vec<Line>> {
 
 impl Room {
     fn new(way: &Way, op: &Gemm, (rows, columns): (usize, usize)) -> Option<Self> {
-        let words = (op.k as usize).div_ceil(way.group).min(way::DEPTH);
+        let all = (op.k as usize).div_ceil(way.group);
+        let words = all.min(way::DEPTH);
         let (tile_rows, tile_columns) = way.tile;
         let room = |most: usize, count: usize, tile: usize| {
             lines(most.min(count.next_multiple_of(tile)).next_multiple_of(tile) * words)
         };
+        let are_few = few::are_few(rows, op);
         Some(Self {
-            a: room(way::ROWS, rows, tile_rows)?,
-            b: room(way::COLUMNS, columns, tile_columns)?,
+            are_few,
+            a: if are_few { lines(rows * few::padded(all)) } else { room(way::ROWS, rows, tile_rows) }?,
+            b: if are_few { lines(0) } else { room(way::COLUMNS, columns, tile_columns) }?,
             sums: lines(if is_direct(op) { 0 } else { rows * columns })?,
             tile: lines(tile_rows * tile_columns)?,
             begin: lines(tile_columns)?,

@@ -222,7 +222,7 @@ fn weights_of_few_bits_are_verified_and_take_less_memory() {
         }
     }
     for (kernel, phase) in [("rsb_quantized_rows", "/decode/"), ("rsb_quantized_tiled", "/prefill/")] {
-        let broken = fake_gpu().set("FAKE_GPU_FAULT", format!("wrong:{kernel}"));
+        let broken = fake_gpu().set("FAKE_GPU_FAULT", &format!("wrong:{kernel}"));
         let document = run(&broken, &arguments).expect(1).json();
         for found in cases(&document).iter().filter(|case| id(case).contains("weights=") && id(case).contains(phase)) {
             assert_reason(found, "failed", "wrong result of");

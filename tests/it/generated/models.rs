@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use rsb_engine::models::{
-    Family, Outliers, PRECISIONS, Recommending, SizeClass, catalogue, compatibility, document, recommend, representative,
+    Family, Outliers, PRECISIONS, Recommending, SizeClass, catalogue, compatibility, document, recommend,
+    representative,
 };
 use rsb_model::Run;
 use rsb_model::record::{ModelAdvice, ModelBasis, ModelChoice, ModelsDocument};

@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
+use super::unit::{MOST_LANES, Unit};
+
 /// How elements become a word of 32 bits.
 ///
 /// # Safety
-/// `word` reads `count` elements, one to `GROUP`, that lie `stride` elements apart from `at` on.
+/// `word` reads `count` elements, one to `GROUP`, that lie `stride` elements apart from `at` on, and `next` reads `GROUP` that
+/// follow one another.
 pub(super) unsafe trait Packing {
     type Element: Copy;
     /// Elements in a word.
@@ -13,10 +16,34 @@ pub(super) unsafe trait Packing {
 
     /// The elements from the first on, zeros for those that lack.
     unsafe fn word(at: *const Self::Element, stride: usize, count: usize) -> u32;
+    /// The elements from the first on, as many as a word has, one behind the other.
+    unsafe fn next(at: *const Self::Element) -> u32;
+    /// A vector of such words, one behind the other, on a CPU that has the unit.
+    #[inline(always)]
+    unsafe fn vector<U: Unit>(at: *const Self::Element) -> U::Vector {
+        let mut words = [0; MOST_LANES];
+        for (lane, word) in words.iter_mut().take(U::LANES).enumerate() {
+            // SAFETY: by the promise of the caller.
+            *word = unsafe { Self::next(at.add(lane * Self::GROUP)) };
+        }
+        // SAFETY: as many words as any vector has.
+        unsafe { U::load(words.as_ptr()) }
+    }
+    /// A vector of words whose elements lie `stride` apart, each word one element behind the last.
+    #[inline(always)]
+    unsafe fn vector_of_columns<U: Unit>(at: *const Self::Element, stride: usize) -> U::Vector {
+        let mut words = [0; MOST_LANES];
+        for (lane, word) in words.iter_mut().take(U::LANES).enumerate() {
+            // SAFETY: by the promise of the caller.
+            *word = unsafe { Self::word(at.add(lane), stride, Self::GROUP) };
+        }
+        // SAFETY: as many words as any vector has.
+        unsafe { U::load(words.as_ptr()) }
+    }
 }
 
 macro_rules! packing {
-    ($(#[$about:meta])* $name:ident, $element:ty, $group:literal, |$value:ident, $index:ident| $place:expr, |$word:ident| $finish:expr) => {
+    ($(#[$about:meta])* $name:ident, $element:ty, $group:literal, |$value:ident, $index:ident| $place:expr, |$word:ident| $finish:expr, |$at:ident| $next:expr $(, $vector:ident)?) => {
         $(#[$about])*
         pub(super) struct $name;
 
@@ -35,8 +62,44 @@ macro_rules! packing {
                 }
                 $finish
             }
+
+            #[inline(always)]
+            unsafe fn next($at: *const $element) -> u32 {
+                // SAFETY: by the promise of the caller.
+                let $word = unsafe { $next };
+                $finish
+            }
+
+            $(
+                #[inline(always)]
+                unsafe fn vector<U: Unit>(at: *const $element) -> U::Vector {
+                    // SAFETY: as above.
+                    unsafe { U::$vector(at) }
+                }
+            )?
         }
     };
+}
+
+/// The four bytes there, of which the first is the lowest.
+///
+/// # Safety
+/// They are there.
+#[inline(always)]
+unsafe fn as_it_lies(at: *const u32) -> u32 {
+    // SAFETY: by the promise of the caller.
+    u32::from_le(unsafe { at.read_unaligned() })
+}
+
+/// An f16 as the bits of an f32, without a branch, so that a compiler makes vectors of it.
+#[inline(always)]
+pub(super) fn wide(bits: u16) -> u32 {
+    /// 2¹¹², by which the exponents of the two differ.
+    const SCALE: f32 = f32::from_bits(0x7780_0000);
+    let magnitude = u32::from(bits & 0x7fff) << 13;
+    let number = (f32::from_bits(magnitude) * SCALE).to_bits();
+    let is_none = bits & 0x7c00 == 0x7c00;
+    (if is_none { magnitude | 0x7f80_0000 } else { number }) | (u32::from(bits & 0x8000) << 16)
 }
 
 packing!(
@@ -45,7 +108,8 @@ packing!(
     u32,
     1,
     |element, index| element << index,
-    |word| word
+    |word| word,
+    |at| *at
 );
 packing!(
     /// bf16 as f32, whose upper half it is.
@@ -53,15 +117,18 @@ packing!(
     u16,
     1,
     |element, index| u32::from(element) << (16 + index),
-    |word| word
+    |word| word,
+    |at| u32::from(*at) << 16
 );
 packing!(
     /// f16 as f32.
     WidenF16,
     u16,
     1,
-    |element, index| half::f16::from_bits(element).to_f32().to_bits() << index,
-    |word| word
+    |element, index| wide(element) << index,
+    |word| word,
+    |at| wide(*at),
+    of_f16
 );
 packing!(
     /// Pairs of 16 bits.
@@ -69,7 +136,8 @@ packing!(
     u16,
     2,
     |element, index| u32::from(element) << (16 * index),
-    |word| word
+    |word| word,
+    |at| as_it_lies(at.cast())
 );
 packing!(
     /// Fours of i8.
@@ -77,7 +145,8 @@ packing!(
     u8,
     4,
     |element, index| u32::from(element) << (8 * index),
-    |word| word
+    |word| word,
+    |at| as_it_lies(at.cast())
 );
 packing!(
     /// Fours of i8 as u8, 128 more: the instruction takes no other A. What that is too much, 128 for each element of B, is
@@ -86,7 +155,8 @@ packing!(
     u8,
     4,
     |element, index| u32::from(element) << (8 * index),
-    |word| word ^ 0x8080_8080
+    |word| word ^ 0x8080_8080,
+    |at| as_it_lies(at.cast())
 );
 packing!(
     /// Two i8 as i16.
@@ -94,7 +164,8 @@ packing!(
     u8,
     2,
     |element, index| u32::from(i16::from(element.cast_signed()).cast_unsigned()) << (16 * index),
-    |word| word
+    |word| word,
+    |at| Self::word(at, 1, 2)
 );
 
 /// A matrix as panels see it: rows of A or columns of B are lanes, and its sums go along the depth.
@@ -137,10 +208,15 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
         if source.step == 1 {
             for panel in 0..panels {
                 let start = start.add(panel * WIDTH * source.lane);
-                for word in whole.clone() {
+                let mut word = whole.start;
+                while word + LINE <= whole.end {
+                    transpose::<P, WIDTH>((start.add(word * P::GROUP), source.lane), place(panel, word));
+                    word += LINE;
+                }
+                for word in word..whole.end {
                     let (at, to) = (start.add(word * P::GROUP), place(panel, word));
                     for lane in 0..WIDTH {
-                        *to.add(lane) = P::word(at.add(lane * source.lane), 1, P::GROUP);
+                        *to.add(lane) = P::next(at.add(lane * source.lane));
                     }
                 }
             }
@@ -172,6 +248,38 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
     }
 }
 
+/// Words of a cache line.
+const LINE: usize = 16;
+/// Lanes whose lines are turned at once: those of a matrix whose lanes lie a power of two apart share the ways of one set of the
+/// first cache.
+const LANES: usize = 8;
+
+/// Packs `LINE` words of a panel whose lanes have one element behind the other, `lane` elements from lane to lane.
+///
+/// # Safety
+/// As [`pack`].
+#[inline(always)]
+unsafe fn transpose<P: Packing, const WIDTH: usize>((start, lane): (*const P::Element, usize), to: *mut u32) {
+    let mut first = 0;
+    while first < WIDTH {
+        let lanes = LANES.min(WIDTH - first);
+        let mut lines = [[0; LINE]; LANES];
+        for (index, line) in lines.iter_mut().take(lanes).enumerate() {
+            for (word, to) in line.iter_mut().enumerate() {
+                // SAFETY: words of the lane, by the promise of the caller.
+                *to = unsafe { P::next(start.add((first + index) * lane + word * P::GROUP)) };
+            }
+        }
+        for word in 0..LINE {
+            for (index, line) in lines.iter().take(lanes).enumerate() {
+                // SAFETY: within the panel.
+                unsafe { *to.add(word * WIDTH + first + index) = line[word] };
+            }
+        }
+        first += LANES;
+    }
+}
+
 /// As [`pack`], for one panel of `lanes` lanes from `start` on, of which lanes or elements may lack.
 ///
 /// # Safety
@@ -189,6 +297,21 @@ unsafe fn edge<P: Packing, const WIDTH: usize>(
             let at = start.wrapping_add(first * source.step + lane * source.lane);
             // SAFETY: as `pack`; what lacks is not read.
             unsafe { *to.add(index * WIDTH + lane) = if lane < lanes { P::word(at, source.step, count) } else { 0 } };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+
+    use super::wide;
+
+    #[test]
+    fn every_f16_is_the_f32_that_it_is() {
+        for bits in 0..=u16::MAX {
+            let (ours, right) = (f32::from_bits(wide(bits)), f16::from_bits(bits).to_f32());
+            assert!(ours.to_bits() == right.to_bits() || (ours.is_nan() && right.is_nan()), "{bits:#x}");
         }
     }
 }

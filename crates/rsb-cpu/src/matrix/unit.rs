@@ -3,6 +3,11 @@
 //! Matrices come in *words* of 32 bits: one f32, two bf16, two i16 or four i8 that follow one another in depth. A word of A goes
 //! to every lane, a vector of B has a word of each of its columns.
 
+use super::pack::wide;
+
+/// Lanes of the widest unit.
+pub(super) const MOST_LANES: usize = 16;
+
 /// An instruction that multiplies words and adds the products to sums of 32 bits.
 ///
 /// # Safety
@@ -15,11 +20,34 @@ pub(super) unsafe trait Unit {
     const LANES: usize;
 
     unsafe fn load(from: *const u32) -> Self::Vector;
+    /// A vector of so many f16, each as an f32.
+    #[inline(always)]
+    unsafe fn of_f16(from: *const u16) -> Self::Vector {
+        let mut words = [0; MOST_LANES];
+        for (lane, word) in words.iter_mut().take(Self::LANES).enumerate() {
+            // SAFETY: by the promise of the caller, here and below.
+            *word = wide(unsafe { *from.add(lane) });
+        }
+        // SAFETY: as many words as any vector has.
+        unsafe { Self::load(words.as_ptr()) }
+    }
     unsafe fn broadcast(from: *const u32) -> Self::Vector;
     unsafe fn store(to: *mut u32, vector: Self::Vector);
     unsafe fn multiply_add(sums: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn subtract(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// The sum of two lanes.
+    fn sum(a: u32, b: u32) -> u32;
+}
+
+/// The sum of two f32.
+fn sum_f32(a: u32, b: u32) -> u32 {
+    (f32::from_bits(a) + f32::from_bits(b)).to_bits()
+}
+
+/// The sum of two whole numbers of 32 bits.
+fn sum_i32(a: u32, b: u32) -> u32 {
+    a.wrapping_add(b)
 }
 
 macro_rules! unit {
@@ -30,7 +58,9 @@ macro_rules! unit {
         |$to:ident, $stored:ident| $store:expr,
         |$sums:ident, $a:ident, $b:ident| $multiply_add:expr,
         |$c:ident, $d:ident| $add:expr,
-        |$e:ident, $f:ident| $subtract:expr
+        |$e:ident, $f:ident| $subtract:expr,
+        $sum:path
+        $(, |$halves:ident| $of_f16:expr)?
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy)]
@@ -77,6 +107,18 @@ macro_rules! unit {
                 // SAFETY: as above.
                 unsafe { $subtract }
             }
+            #[inline(always)]
+            fn sum(a: u32, b: u32) -> u32 {
+                $sum(a, b)
+            }
+            $(
+                #[inline(always)]
+                unsafe fn of_f16(from: *const u16) -> $vector {
+                    let $halves = from.cast();
+                    // SAFETY: as above, on a CPU that converts f16.
+                    unsafe { $of_f16 }
+                }
+            )?
         }
     };
 }
@@ -84,15 +126,16 @@ macro_rules! unit {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m256, __m256i, __m512, __m512bh, __m512i, _mm256_add_epi32, _mm256_add_ps, _mm256_dpbusd_avx_epi32,
-        _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_set1_epi32, _mm256_set1_ps,
-        _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_ps, _mm512_add_epi32, _mm512_add_ps,
-        _mm512_dpbf16_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_loadu_epi32, _mm512_loadu_ps, _mm512_madd_epi16,
-        _mm512_set1_epi32, _mm512_set1_ps, _mm512_storeu_epi32, _mm512_storeu_ps, _mm512_sub_epi32, _mm512_sub_ps,
+        __m256, __m256i, __m512, __m512bh, __m512i, _mm_loadu_si128, _mm256_add_epi32, _mm256_add_ps, _mm256_cvtph_ps,
+        _mm256_dpbusd_avx_epi32, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16,
+        _mm256_set1_epi32, _mm256_set1_ps, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_ps,
+        _mm512_add_epi32, _mm512_add_ps, _mm512_cvtph_ps, _mm512_dpbf16_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps,
+        _mm512_loadu_epi32, _mm512_loadu_ps, _mm512_madd_epi16, _mm512_set1_epi32, _mm512_set1_ps, _mm512_storeu_epi32,
+        _mm512_storeu_ps, _mm512_sub_epi32, _mm512_sub_ps,
     };
     use std::mem::transmute;
 
-    use super::Unit;
+    use super::{Unit, sum_f32, sum_i32};
 
     unit!(
         /// f32 in vectors of sixteen.
@@ -104,7 +147,9 @@ mod x86 {
         |to, vector| _mm512_storeu_ps(to, vector),
         |sums, a, b| _mm512_fmadd_ps(a, b, sums),
         |a, b| _mm512_add_ps(a, b),
-        |a, b| _mm512_sub_ps(a, b)
+        |a, b| _mm512_sub_ps(a, b),
+        sum_f32,
+        |from| _mm512_cvtph_ps(_mm256_loadu_si256(from))
     );
     unit!(
         /// Pairs of bf16, summed in f32.
@@ -117,7 +162,8 @@ mod x86 {
         // SAFETY: vectors of the same size whose bits are numbers whatever they are.
         |sums, a, b| _mm512_dpbf16_ps(sums, transmute::<__m512, __m512bh>(a), transmute::<__m512, __m512bh>(b)),
         |a, b| _mm512_add_ps(a, b),
-        |a, b| _mm512_sub_ps(a, b)
+        |a, b| _mm512_sub_ps(a, b),
+        sum_f32
     );
     unit!(
         /// Fours of u8 (A) and i8 (B), summed in 32 bits.
@@ -129,7 +175,8 @@ mod x86 {
         |to, vector| _mm512_storeu_epi32(to, vector),
         |sums, a, b| _mm512_dpbusd_epi32(sums, a, b),
         |a, b| _mm512_add_epi32(a, b),
-        |a, b| _mm512_sub_epi32(a, b)
+        |a, b| _mm512_sub_epi32(a, b),
+        sum_i32
     );
     unit!(
         /// Pairs of i16, summed in 32 bits.
@@ -141,7 +188,8 @@ mod x86 {
         |to, vector| _mm512_storeu_epi32(to, vector),
         |sums, a, b| _mm512_add_epi32(sums, _mm512_madd_epi16(a, b)),
         |a, b| _mm512_add_epi32(a, b),
-        |a, b| _mm512_sub_epi32(a, b)
+        |a, b| _mm512_sub_epi32(a, b),
+        sum_i32
     );
     unit!(
         /// f32 in vectors of eight.
@@ -153,7 +201,9 @@ mod x86 {
         |to, vector| _mm256_storeu_ps(to, vector),
         |sums, a, b| _mm256_fmadd_ps(a, b, sums),
         |a, b| _mm256_add_ps(a, b),
-        |a, b| _mm256_sub_ps(a, b)
+        |a, b| _mm256_sub_ps(a, b),
+        sum_f32,
+        |from| _mm256_cvtph_ps(_mm_loadu_si128(from))
     );
     unit!(
         /// Fours of u8 (A) and i8 (B), where there is VNNI without AVX-512.
@@ -165,7 +215,8 @@ mod x86 {
         |to, vector| _mm256_storeu_si256(to, vector),
         |sums, a, b| _mm256_dpbusd_avx_epi32(sums, a, b),
         |a, b| _mm256_add_epi32(a, b),
-        |a, b| _mm256_sub_epi32(a, b)
+        |a, b| _mm256_sub_epi32(a, b),
+        sum_i32
     );
     unit!(
         /// Pairs of i16 in vectors of eight pairs.
@@ -177,7 +228,8 @@ mod x86 {
         |to, vector| _mm256_storeu_si256(to, vector),
         |sums, a, b| _mm256_add_epi32(sums, _mm256_madd_epi16(a, b)),
         |a, b| _mm256_add_epi32(a, b),
-        |a, b| _mm256_sub_epi32(a, b)
+        |a, b| _mm256_sub_epi32(a, b),
+        sum_i32
     );
 }
 
@@ -192,7 +244,8 @@ macro_rules! plain_unit {
         $(#[$about:meta])* $name:ident, $number:ty,
         |$sum:ident, $a:ident, $b:ident| $multiply_add:expr,
         |$c:ident, $d:ident| $add:expr,
-        |$e:ident, $f:ident| $subtract:expr
+        |$e:ident, $f:ident| $subtract:expr,
+        $join:path
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy)]
@@ -239,6 +292,10 @@ macro_rules! plain_unit {
                 }
                 left
             }
+            #[inline(always)]
+            fn sum(a: u32, b: u32) -> u32 {
+                $join(a, b)
+            }
         }
     };
 }
@@ -249,7 +306,8 @@ plain_unit!(
     f32,
     |sum, a, b| *sum + a * b,
     |a, b| *a + b,
-    |a, b| *a - b
+    |a, b| *a - b,
+    sum_f32
 );
 
 /// Both halves of a word as the i16 that they are.
@@ -267,5 +325,6 @@ plain_unit!(
         sum.wrapping_add(a * b).wrapping_add(c * d)
     },
     |a, b| a.wrapping_add(b),
-    |a, b| a.wrapping_sub(b)
+    |a, b| a.wrapping_sub(b),
+    sum_i32
 );

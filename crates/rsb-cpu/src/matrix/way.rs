@@ -3,6 +3,7 @@
 use rsb_device::operation::Gemm;
 use rsb_model::{Dtype, Reason};
 
+use super::few::few;
 use super::pack::{F32, Fours, FoursFrom128, Packing, Pairs, PairsOfI8, WidenBf16, WidenF16, pack};
 use super::tile::{less_128_of_b, tile};
 use super::unit::{self, Unit};
@@ -28,6 +29,8 @@ pub(super) struct Way {
     pub(super) name: &'static str,
     /// The sums of a part of C.
     pub(super) block: unsafe fn(&Task<'_>, &mut Room),
+    /// The same of few rows.
+    pub(super) few: unsafe fn(&Task<'_>, &mut Room),
     /// Rows and columns of a tile.
     pub(super) tile: (usize, usize),
     /// Elements of A in a word.
@@ -86,6 +89,14 @@ macro_rules! way {
                     }
                     of_unit
                 },
+                few: {
+                    $(#[target_feature(enable = $feature)])*
+                    unsafe fn of_unit(task: &Task<'_>, room: &mut Room) {
+                        // SAFETY: as above.
+                        unsafe { few::<unit::$unit, $a, $b, 4, $from_128>(task, room) }
+                    }
+                    of_unit
+                },
                 tile: ($rows, $columns),
                 group: <$a as Packing>::GROUP,
             },
@@ -118,10 +129,10 @@ const ALL: &[Candidate] = &[
     way!("native-avx2", &[Dtype::F16], "avx2", ["avx2", "fma", "f16c"], F32Fma, WidenF16, WidenF16, 6 x 2 = 16, from_128: false),
     #[cfg(target_arch = "x86_64")]
     way!("native-avx2", &[Dtype::F32], "avx2", ["avx2", "fma"], F32Fma, F32, F32, 6 x 2 = 16, from_128: false),
-    Candidate { dtypes: &[Dtype::I8], set: "", is_here: || true, way: Way { name: "native", block: block::<unit::PairsPlain, PairsOfI8, PairsOfI8, 4, 1, 8, false>, tile: (4, 8), group: 2 } },
-    Candidate { dtypes: &[Dtype::Bf16], set: "", is_here: || true, way: Way { name: "native", block: block::<unit::F32Plain, WidenBf16, WidenBf16, 4, 1, 8, false>, tile: (4, 8), group: 1 } },
-    Candidate { dtypes: &[Dtype::F16], set: "", is_here: || true, way: Way { name: "native", block: block::<unit::F32Plain, WidenF16, WidenF16, 4, 1, 8, false>, tile: (4, 8), group: 1 } },
-    Candidate { dtypes: &[Dtype::F32], set: "", is_here: || true, way: Way { name: "native", block: block::<unit::F32Plain, F32, F32, 4, 1, 8, false>, tile: (4, 8), group: 1 } },
+    Candidate { dtypes: &[Dtype::I8], set: "", is_here: || true, way: Way { name: "native", block: block::<unit::PairsPlain, PairsOfI8, PairsOfI8, 4, 1, 8, false>, few: few::<unit::PairsPlain, PairsOfI8, PairsOfI8, 2, false>, tile: (4, 8), group: 2 } },
+    Candidate { dtypes: &[Dtype::Bf16], set: "", is_here: || true, way: Way { name: "native", block: block::<unit::F32Plain, WidenBf16, WidenBf16, 4, 1, 8, false>, few: few::<unit::F32Plain, WidenBf16, WidenBf16, 2, false>, tile: (4, 8), group: 1 } },
+    Candidate { dtypes: &[Dtype::F16], set: "", is_here: || true, way: Way { name: "native", block: block::<unit::F32Plain, WidenF16, WidenF16, 4, 1, 8, false>, few: few::<unit::F32Plain, WidenF16, WidenF16, 2, false>, tile: (4, 8), group: 1 } },
+    Candidate { dtypes: &[Dtype::F32], set: "", is_here: || true, way: Way { name: "native", block: block::<unit::F32Plain, F32, F32, 4, 1, 8, false>, few: few::<unit::F32Plain, F32, F32, 2, false>, tile: (4, 8), group: 1 } },
 ];
 
 /// The sums of a part of C by `U`, in tiles of `R` rows and `V` vectors, which are `W` columns. Where `FROM_128`, A is 128 too

@@ -99,7 +99,7 @@ struct Row<'w> {
     scales: &'w [f32],
 }
 
-impl<'w> Row<'w> {
+impl Row<'_> {
     /// The sums with the first `M` rows of A; gives `M`. `BYTES` are those of a unit.
     #[allow(clippy::inline_always)] // As above.
     #[inline(always)]
