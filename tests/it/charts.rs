@@ -92,6 +92,7 @@ fn field_of(benchmark: &str, axis: &str) -> &'static str {
         (_, "layers") => "num_layers",
         (_, "vocabulary") => "vocabulary_size",
         (_, "output") => "output_dtype",
+        (_, "weights") => "weight_dtype",
         (_, "algorithms") => "algorithms_tried",
         (_, "rotate") => "rotating_buffers",
         (_, "over") => "speedup_over",

@@ -229,6 +229,7 @@ fields! {
     attention One Parameter, "staged: products, mask and softmax write every score; fused: one kernel writes none";
     launch_mode One Parameter, "how the kernels of a pass are started: stream, by a call each; graph, by one call for all";
     mlp One Parameter, "hidden layer of a block: gelu, or swiglu, a gated one";
+    profiler One Parameter, "who counted while the kernels ran: none, rocprofv3";
     norm One Parameter, "of rows before each half of a block: layer, rms";
     positions One Parameter, "how a block knows where a token stands: none, rotary";
     num_layers One Parameter, "blocks of a model, one after another";

@@ -12,7 +12,7 @@ use crate::plausible;
 /// Clocks in MHz.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct IntelClocks {
-    /// At this moment; none while the GPU idles and its clock stands still.
+    /// At this moment; 0 while the GPU idles and its clock stands still.
     pub(crate) now: Option<f64>,
     /// The highest of the hardware (RP0).
     pub(crate) max: Option<f64>,

@@ -250,6 +250,7 @@ fn beside(timed: &mut Timed<'_>, other: &mut Timed<'_>) -> Result<f64, Failure> 
 
 /// What was counted stands beside what was calculated; what was not is null, with the reason.
 fn add_counters(fields: &mut rsb_model::Fields, (profile, asked): (KernelProfile, f64), is_counted: bool) {
+    fields.set("profiler", if is_counted { profiler::NAME } else { "none" });
     fields.set("sm_efficiency_percent", profile.active_percent());
     fields.set("warp_efficiency_percent", profile.wave_efficiency_percent);
     fields.set("global_memory_efficiency_percent", profile.memory_efficiency_percent(asked));

@@ -11,10 +11,10 @@ pub const KEYS: &[&str] = &[
     "model", "workload", "operation", "dtype", "output_dtype", "engine", "sparsity", "stores", "threads", "cache",
     "numa", "provider", "algorithms_tried", "host_memory", "memory_tier", "num_gpus", "num_ranks", "scaling",
     "overlap", "placement", "communication_backend", "algorithm", "zero_stage", "peer", "block_size", "batch_size",
-    "sequence_length", "output_length", "attention", "launch_mode", "mlp", "norm", "positions", "num_heads",
-    "head_dim", "num_kv_heads", "num_layers", "vocabulary_size", "size_bytes", "m", "n", "k", "input_shape",
+    "sequence_length", "output_length", "attention", "launch_mode", "mlp", "norm", "positions", "weight_dtype",
+    "num_heads", "head_dim", "num_kv_heads", "num_layers", "vocabulary_size", "size_bytes", "m", "n", "k", "input_shape",
     "weight_shape", "stride", "padding", "dilation", "groups", "transpose", "alpha", "beta", "epilogue", "init",
-    "rotating_buffers", "speedup_over", "source_file", "optimization", "gfx_target", "compilation", "execution",
+    "rotating_buffers", "speedup_over", "source_file", "optimization", "gfx_target", "compilation", "profiler", "execution",
     "request_rate", "load", "kernels", "device",
 ];
 
@@ -64,6 +64,8 @@ pub(super) fn describe(key: &str, value: &str) -> String {
         "stride" | "padding" | "dilation" | "groups" | "alpha" | "beta" => format!("{key} {value}"),
         "algorithms_tried" => format!("best of {value} algorithms"),
         "output_dtype" => format!("to {value}"),
+        "weight_dtype" if value.is_empty() => "whole weights".to_owned(),
+        "weight_dtype" => format!("{value} weights"),
         "norm" => format!("{value} norm"),
         "positions" => format!("{value} positions"),
         "speedup_over" => format!("over {value}"),
@@ -87,7 +89,7 @@ pub(super) fn is_usual(key: &str, value: &str) -> bool {
             | ("launch_mode", "stream")
             | ("mlp", "gelu")
             | ("norm", "layer")
-            | ("positions" | "epilogue", "none")
+            | ("positions" | "epilogue" | "profiler", "none")
             | ("sparsity", "dense")
             | ("numa", "near")
             | ("speedup_over", "f32")
