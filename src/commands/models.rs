@@ -214,9 +214,8 @@ fn show_one(args: &ModelsShowArgs) -> CliResult {
     lines.push(format!("{:<6} {:>12} {:>16} {:>14}", "", "weights", "keys and values", "activations, estimated"));
     let [weights_unknown, cache_unknown, between_unknown] = uncounted(row).map(|(_, is)| is);
     for (dtype, needed) in memory {
-        let shown = |bytes: u64, is_unknown: bool| match is_unknown {
-            true => "unknown".to_owned(),
-            false => format_quantity(bytes as f64 / 1e6, "MB"),
+        let shown = |bytes: u64, is_unknown: bool| {
+            if is_unknown { "unknown".to_owned() } else { format_quantity(bytes as f64 / 1e6, "MB") }
         };
         let (weights, cache) = (shown(needed.weights_bytes, weights_unknown), shown(needed.cache_bytes, cache_unknown));
         let between = shown(needed.activations_bytes, between_unknown);

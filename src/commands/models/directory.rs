@@ -48,7 +48,7 @@ fn downloaded(name: &str) -> Option<PathBuf> {
     found.filter(is_model).max()
 }
 
-/// Of a pipeline of diffusers the directory of its UNet, which does nearly all of the work.
+/// Of a pipeline of diffusers the directory of its `UNet`, which does nearly all of the work.
 fn of_pipeline(dir: PathBuf) -> Result<PathBuf, String> {
     if dir.join("config.json").is_file() || !dir.join("model_index.json").is_file() {
         return Ok(dir);

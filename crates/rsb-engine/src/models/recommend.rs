@@ -127,7 +127,7 @@ pub fn recommend(runs: &[Run], asked: Recommending<'_>) -> RecommendDocument {
 /// A model of each family and size that the catalogue has.
 fn representatives<'a>() -> impl Iterator<Item = &'a ModelRow> {
     let pairs = Family::ALL.into_iter().flat_map(|family| SizeClass::ALL.map(|size| (family, size)));
-    pairs.filter_map(|pair| representative(pair))
+    pairs.filter_map(|(family, size)| representative((family, size)))
 }
 
 /// What `runs` measured of the models asked for.

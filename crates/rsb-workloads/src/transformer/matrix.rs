@@ -28,14 +28,12 @@ impl Matrix {
         (x, y): (&'b Buffer, &'b Buffer),
     ) -> (Operation, Vec<&'b Buffer>) {
         let (m, n, k) = (rows, self.rows, self.columns);
-        match (quantized(shape, m, n, k), &self.scales) {
-            (Some(op), Some(scales)) => (Operation::Quantized(op), vec![x, &self.weights, scales, y]),
-            _ => {
-                let plain = Gemm::new(shape.dtype, m, n, k);
-                let op = Gemm { stored: OutputWidth::AsInputs, transpose_b: true, ..plain };
-                (Operation::Gemm(op), vec![x, &self.weights, y])
-            }
+        if let (Some(op), Some(scales)) = (quantized(shape, m, n, k), &self.scales) {
+            return (Operation::Quantized(op), vec![x, &self.weights, scales, y]);
         }
+        let plain = Gemm::new(shape.dtype, m, n, k);
+        let op = Gemm { stored: OutputWidth::AsInputs, transpose_b: true, ..plain };
+        (Operation::Gemm(op), vec![x, &self.weights, y])
     }
 }
 

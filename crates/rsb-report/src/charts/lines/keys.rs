@@ -44,7 +44,7 @@ pub(super) fn follows(key: &str, x: &str) -> bool {
 pub(super) fn describe(key: &str, value: &str) -> String {
     match key {
         "batch_size" => format!("batch {value}"),
-        "sequence_length" => format!("{value} positions"),
+        "sequence_length" | "positions" => format!("{value} positions"),
         "zero_stage" => format!("ZeRO {value}"),
         "num_ranks" => format!("{value} ranks"),
         "kernels" => format!("{value} kernels"),
@@ -67,7 +67,6 @@ pub(super) fn describe(key: &str, value: &str) -> String {
         "weight_dtype" if value.is_empty() => "whole weights".to_owned(),
         "weight_dtype" => format!("{value} weights"),
         "norm" => format!("{value} norm"),
-        "positions" => format!("{value} positions"),
         "speedup_over" => format!("over {value}"),
         "cache" => format!("{value} cache"),
         "num_gpus" => format!("{value} GPUs"),
