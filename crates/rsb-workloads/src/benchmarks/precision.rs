@@ -59,7 +59,12 @@ impl Benchmark for Precision {
             grid([axis("operation", operations), axis("dtype", types), axis("n", &[size])])
         };
         let by_library = matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda);
-        let mut grids = vec![of(&["matmul"], if by_library { &["f16", "bf16", "i8"] } else { &["f16", "bf16"] }, size)];
+        let glance: &[&str] = match (is_cpu(device), by_library) {
+            (true, _) => &["f16"],
+            (_, true) => &["f16", "bf16", "i8"],
+            _ => &["f16", "bf16"],
+        };
+        let mut grids = vec![of(&["matmul"], glance, size)];
         if breadth >= Breadth::Standard {
             if is_cpu(device) {
                 grids.push(of(&["matmul"], &["i8"], size));
