@@ -1,5 +1,5 @@
 //! Does a device do every operation right? Runs each once at a small size on every device of a backend, compares the
-//! result with the reference, and says which library or kernel did it.
+//! result with the reference, and says which library or kernel did it; then every collective over all devices of it.
 //!
 //! `cargo run --example device_check -- rocm` ends with 1 when anything is wrong.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
@@ -7,20 +7,25 @@
 use std::process::ExitCode;
 
 use rsb_device::operation::{
-    Attention, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory, Launch, LaunchMode,
-    MemoryStream, Normalize, NormalizeOp, OutputWidth, PeakArithmetic, PointerChase, QuantizedProduct, Rearrange,
-    Reduce, ReduceOp, Stores, StreamPattern, Transfer, TransferDirection,
+    Attention, Collective, CollectiveKind, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory,
+    Launch, LaunchMode, MemoryStream, Normalize, NormalizeOp, OutputWidth, PeakArithmetic, Placement, PointerChase,
+    QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Transfer, TransferDirection,
 };
-use rsb_device::{Buffer, Device, DeviceError, Operation, Options, child, reference};
+use rsb_device::{Buffer, Device, DeviceError, Operation, Options, Role, child, convert, reference};
 use rsb_engine::backends::registry;
 use rsb_model::Dtype;
 
 const SEED: u64 = 7;
 /// The word that asks for what is no operation.
 const REST: &str = "rest";
+/// The word that asks for what several devices do together.
+const COLLECTIVES: &str = "collectives";
+/// Who does products; of another vendor's library the backend says that it has none.
+const LIBRARIES: [&str; 4] = ["rocblas", "cublas", "native", "native-naive"];
 const FLOATS: [Dtype; 4] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
 
-fn main() -> ExitCode {
+/// Checks the devices of the backend that the first argument names.
+pub fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let backend = arguments.next().unwrap_or_else(|| "rocm".to_owned());
     if backend == child::ARGUMENT {
@@ -74,7 +79,95 @@ fn check_device(device: &dyn Device, only: &str) -> usize {
     if only.is_empty() || only == REST {
         wrong += usize::from(!check_rest(device));
     }
+    if only.is_empty() || only == COLLECTIVES {
+        wrong += check_collectives(device);
+    }
     wrong
+}
+
+/// Every collective over this device and its peers by the backend's library; how many were wrong. The first device asks
+/// for all of them.
+fn check_collectives(device: &dyn Device) -> usize {
+    let peers = device.peers();
+    if device.info().device.index != 0 || peers.is_empty() {
+        println!(
+            "-- collectives: not over {} and {} peers; device 0 of several does them",
+            device.info().device,
+            peers.len()
+        );
+        return 0;
+    }
+    let opened: Result<Vec<&dyn Device>, DeviceError> =
+        std::iter::once(Ok(device)).chain(peers.into_iter().map(|index| device.peer(index))).collect();
+    let devices = match opened {
+        Ok(devices) => devices,
+        Err(error) => {
+            println!("FAILED collectives: a peer does not open: {error:?}");
+            return 1;
+        }
+    };
+    let mut wrong = 0;
+    for &kind in CollectiveKind::ALL {
+        let placements =
+            Placement::ALL.iter().filter(|&&place| place == Placement::OutOfPlace || kind.can_be_in_place());
+        for (dtype, &placement) in placements.flat_map(|place| FLOATS.map(|dtype| (dtype, place))) {
+            let plain = Collective::of_bytes(kind, dtype, dtype.bytes(1001), devices.len() as u64);
+            let call = Collective { placement, ..plain };
+            match collective(&devices, &call) {
+                Ok(provider) => println!("ok {kind} {dtype} {placement} by {provider}"),
+                Err(DeviceError::Unsupported(reason)) => println!("-- {kind} {dtype} {placement}: {reason}"),
+                Err(DeviceError::Failed(reason)) => {
+                    wrong += 1;
+                    println!("FAILED {kind} {dtype} {placement}: {reason}");
+                }
+            }
+        }
+    }
+    wrong
+}
+
+/// Whole numbers, whose sums over eight devices every type holds.
+fn sent(rank: u64, element: u64) -> f64 {
+    ((rank * 5 + element * 3) % 16) as f64
+}
+
+/// Does `call` once over `devices` and compares every element on each.
+fn collective(devices: &[&dyn Device], call: &Collective) -> Result<String, DeviceError> {
+    let mut pairs = Vec::new();
+    for (rank, device) in (0..).zip(devices) {
+        let room = |elements| device.allocate(call.dtype.bytes(elements));
+        let from = room(if call.placement == Placement::InPlace { call.elements } else { call.sent() })?;
+        let to = if call.placement == Placement::InPlace { from.clone() } else { room(call.received())? };
+        let values: Vec<f64> = (0..call.sent()).map(|element| sent(rank, element)).collect();
+        let at = call.dtype.bytes(call.places(rank)[0]);
+        device.write(&from, at, &convert::encode(call.dtype, &values))?;
+        pairs.push((from, to));
+    }
+    let first = devices.first().ok_or_else(|| failed("there is no device".to_owned()))?;
+    let mut kernel = first.prepare_collective(call, &pairs)?;
+    kernel.launch()?;
+    for device in devices {
+        device.stream()?.synchronize()?;
+    }
+    for ((rank, device), (_, to)) in (0..).zip(devices).zip(&pairs) {
+        for part in call.parts(rank) {
+            let mut bytes = vec![0; call.dtype.bytes(part.elements) as usize];
+            device.read(to, call.dtype.bytes(call.places(rank)[1] + part.received_at), &mut bytes)?;
+            for (element, found) in (part.sent_at..).zip(convert::decode(call.dtype, &bytes)) {
+                let all = || (0..call.devices).map(|from| sent(from, element)).sum();
+                let right: f64 = part.from.map_or_else(all, |from| sent(from, element));
+                // Whole numbers of so few bits are exact.
+                if found.to_bits() != right.to_bits() {
+                    return Err(failed(format!("element {element} on device {rank} is {found}, not {right}")));
+                }
+            }
+        }
+    }
+    Ok(kernel.provider())
+}
+
+fn failed(why: String) -> DeviceError {
+    DeviceError::Failed(rsb_model::Reason::new("collective", why, "suspect copies between the GPUs"))
 }
 
 fn describe(operation: &Operation, options: &Options) -> String {
@@ -96,7 +189,7 @@ fn run(device: &dyn Device, operation: &Operation, options: &Options) -> Result<
     stream.synchronize()?;
     let time = stream.elapsed_ns(from, to)?;
     let mut error = reference::verify(device, operation, &buffers, SEED)?;
-    let repeatable = specs.iter().all(|spec| spec.role != rsb_device::Role::InOut);
+    let repeatable = specs.iter().all(|spec| spec.role != Role::InOut);
     if repeatable {
         kernel.launch()?;
         stream.synchronize()?;
@@ -236,7 +329,7 @@ fn sparse_peaks() -> impl Iterator<Item = (Operation, Options)> {
 fn products() -> Vec<(Operation, Options)> {
     let mut all = Vec::new();
     for dtype in FLOATS {
-        for provider in ["rocblas", "native", "native-naive"] {
+        for provider in LIBRARIES {
             for (transpose_a, transpose_b) in [(false, false), (true, false), (false, true), (true, true)] {
                 let gemm = Gemm { batch: 2, transpose_a, transpose_b, alpha: 0.5, ..Gemm::new(dtype, 70, 45, 33) };
                 all.extend(
@@ -247,14 +340,14 @@ fn products() -> Vec<(Operation, Options)> {
             all.push((Operation::Gemm(beta), by(provider)));
         }
     }
-    for provider in ["rocblas", "native"] {
+    for provider in ["rocblas", "cublas", "native"] {
         for transpose_b in [false, true] {
             let narrow =
                 Gemm { stored: OutputWidth::AsInputs, beta: 0.5, transpose_b, ..Gemm::new(Dtype::Bf16, 70, 45, 33) };
             all.push((Operation::Gemm(narrow), by(provider)));
         }
     }
-    for provider in ["rocblas", "native", "native-naive"] {
+    for provider in LIBRARIES {
         for (transpose_a, transpose_b) in [(false, false), (true, true)] {
             let gemm = Gemm { batch: 2, transpose_a, transpose_b, ..Gemm::new(Dtype::I8, 72, 48, 36) };
             all.push((Operation::Gemm(gemm), by(provider)));
@@ -278,7 +371,7 @@ fn light_products() -> impl Iterator<Item = (Operation, Options)> {
     let rest = Epilogue::ALL
         .iter()
         .flat_map(move |&epilogue| with(Gemm { epilogue, stored: OutputWidth::AsInputs, ..of(Dtype::Bf16) }, Some(8)));
-    plain.chain(rest).chain([(Operation::Gemm(of(Dtype::Tf32)), by("rocblas"))])
+    plain.chain(rest).chain(["rocblas", "cublas"].map(move |provider| (Operation::Gemm(of(Dtype::Tf32)), by(provider))))
 }
 
 fn by(provider: &str) -> Options {

@@ -77,3 +77,61 @@ fn hostile_names_stay_text_in_every_form() {
         assert!(format == "text" || !drawn.contains("<script"), "{drawn}");
     }
 }
+
+/// The field of a result that holds the value of `axis`, where it is called otherwise.
+fn field_of(benchmark: &str, axis: &str) -> &'static str {
+    match (benchmark, axis) {
+        ("gemm", "shape") => "m, n, k",
+        ("convolution", "kernel") => "weight_shape",
+        ("precision", "n") | (_, "shape") => "input_shape",
+        ("launch-latency", "launch_mode") | (_, "phase" | "direction") => "operation",
+        (_, "size") => "size_bytes",
+        (_, "tier") => "memory_tier",
+        (_, "heads") => "num_heads, head_dim",
+        (_, "kv_heads") => "num_kv_heads",
+        (_, "layers") => "num_layers",
+        (_, "vocabulary") => "vocabulary_size",
+        (_, "output") => "output_dtype",
+        (_, "weights") => "weight_dtype",
+        (_, "algorithms") => "algorithms_tried",
+        (_, "rotate") => "rotating_buffers",
+        (_, "over") => "speedup_over",
+        (_, "source") => "source_file",
+        (_, "opt") => "optimization",
+        (_, "arch") => "gfx_target",
+        (_, axis) => rsb_model::Field::find(axis).map_or("", |field| field.name),
+    }
+}
+
+/// Two cases of one benchmark that differ in nothing that tells lines apart would be points of one line at one place.
+#[test]
+fn no_two_cases_of_a_grid_are_one_point_of_one_line() {
+    let gpu = |device: &str| rsb_device::DeviceInfo {
+        device: device.parse().unwrap(),
+        device_type: rsb_model::DeviceType::Gpu,
+        units: 304,
+        usable_memory_bytes: 128 << 30,
+        ..rsb_device::host_cpu::read()
+    };
+    for device in [rsb_device::host_cpu::read(), gpu("rocm:0"), gpu("cuda:0"), gpu("vulkan:0")] {
+        for benchmark in rsb_workloads::all() {
+            let cases = rsb_workloads::cases(*benchmark, &device, rsb_workloads::Breadth::Standard, &[]).unwrap();
+            let mut seen = std::collections::BTreeMap::new();
+            for case in cases.into_iter().map(|case| case.unwrap_or_else(|(case, _)| case)) {
+                let is_told = |axis: &str| {
+                    let fields = field_of(benchmark.name(), axis);
+                    let told = |field| {
+                        rsb_report::charts::LINE_KEYS.contains(&field) || rsb_report::charts::LINE_AXES.contains(&field)
+                    };
+                    !fields.is_empty() && fields.split(", ").all(told)
+                };
+                let axes = benchmark.axes().iter().filter(|axis| is_told(axis.name));
+                let place: Vec<_> =
+                    axes.map(|axis| (axis.name, case.params.text(axis.name).map(str::to_owned))).collect();
+                if let Some(other) = seen.insert(place, case.id.clone()) {
+                    panic!("{} and {other} are one point: what tells them apart is missing in LINE_KEYS", case.id);
+                }
+            }
+        }
+    }
+}

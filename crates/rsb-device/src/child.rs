@@ -9,10 +9,11 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
+use rsb_model::architecture::{self, Release};
 use rsb_model::{BackendId, Reason};
 use timed_child::Stderr;
 
-use crate::compiler::{Job, Level};
+use crate::compiler::{Job, KernelCompiler, Level};
 use crate::device::{Absence, Backend, DeviceInfo};
 use crate::registry::Registry;
 
@@ -104,18 +105,38 @@ pub fn compiler(program: &Path, backend: BackendId, limit: Duration) -> Result<(
     known(run(program, &[COMPILES, backend.as_str()], limit), failed, "loading it ended the process that asked")
 }
 
-/// Whether the compiler of `backend` knows `arch`, asked in a child: `program` with [`COMPILES`], the backend's name and
+/// A compiler that is asked about: its backend, its name and the ROCm or CUDA that it is of.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    backend: BackendId,
+    name: &'static str,
+    release: Option<Release>,
+}
+
+impl Asked {
+    /// That of `backend`, which is loaded.
+    pub fn of(backend: BackendId, compiler: &dyn KernelCompiler) -> Self {
+        Self { backend, name: compiler.name(), release: compiler.release() }
+    }
+}
+
+/// Whether the compiler of a backend knows `arch`, asked in a child: `program` with [`COMPILES`], the backend's name and
 /// the architecture.
 ///
 /// # Errors
-/// When there is no compiler, or it does not know the architecture, be it that it ends the process over it.
-pub fn compiles(program: &Path, backend: BackendId, arch: &str, limit: Duration) -> Result<(), Reason> {
+/// When there is no compiler, or it does not know the architecture, be it that it ends the process over it: which release
+/// does, where that is known.
+pub fn compiles(program: &Path, asked: Asked, arch: &str, limit: Duration) -> Result<(), Reason> {
+    let Asked { backend, name, release } = asked;
     let unknown = |why: String| {
         let cure = "install a newer version of the compiler, or choose an architecture that it knows";
         Reason::new(format!("compilation for {arch}"), why, cure)
     };
     let ended = format!("the compiler of {backend} does not know {arch}: it ended its process");
-    known(run(program, &[COMPILES, backend.as_str(), arch], limit), unknown, &ended)
+    let answered = known(run(program, &[COMPILES, backend.as_str(), arch], limit), unknown, &ended);
+    // Asked all the same: a vendor may know a GPU before it says so.
+    let named = || release.and_then(|release| architecture::unknown(name, release, arch));
+    answered.map_err(|reason| named().unwrap_or(reason))
 }
 
 /// The answer of a child about a compiler.
@@ -164,7 +185,8 @@ mod tests {
     }
 
     fn asked_to_compile(script: &str) -> Result<(), Reason> {
-        with_program(script, |program| compiles(program, BackendId::Rocm, "gfx9000", LONG))
+        let asked = Asked { backend: BackendId::Rocm, name: "hiprtc", release: Some((5, 2)) };
+        with_program(script, |program| compiles(program, asked, "gfx9000", LONG))
     }
 
     const LONG: Duration = Duration::from_mins(1);
@@ -198,6 +220,22 @@ mod tests {
             asked_to_compile(r#"echo "$@" | grep -q '__compiles rocm gfx9000' && echo 'rsb-answer:{"Ok":null}'"#),
             Ok(())
         );
+    }
+
+    #[test]
+    fn what_a_compiler_does_not_know_names_the_first_release_that_does() {
+        for (release, said) in [
+            (Some((5, 2)), "hiprtc 5.2 does not know gfx950; ROCm 7.0 does"),
+            (Some((7, 2)), "the compiler of rocm does not know gfx950: it ended its process"),
+            (None, "the compiler of rocm does not know gfx950: it ended its process"),
+        ] {
+            let asked = Asked { backend: BackendId::Rocm, name: "hiprtc", release };
+            let reason = with_program("kill -ABRT $$", |program| compiles(program, asked, "gfx950", LONG)).unwrap_err();
+            assert!(reason.why.starts_with(said), "{reason}");
+        }
+        let early = Asked { backend: BackendId::Rocm, name: "hiprtc", release: Some((6, 4)) };
+        let ok = |program: &Path| compiles(program, early, "gfx950", LONG);
+        assert_eq!(with_program(r#"echo 'rsb-answer:{"Ok":null}'"#, ok), Ok(()), "it knows it early");
     }
 
     #[test]

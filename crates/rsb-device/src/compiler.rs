@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use rsb_model::architecture::Release;
 use rsb_model::{BackendId, DeviceType, Reason};
 
 use crate::device::{DeviceError, Options};
@@ -138,6 +139,9 @@ pub struct KernelChoice {
 pub trait KernelCompiler {
     /// The library: `hiprtc` or `nvrtc`.
     fn name(&self) -> &'static str;
+
+    /// The ROCm or CUDA that it is of; nothing where it does not tell.
+    fn release(&self) -> Option<Release>;
 
     /// What its times are: of a CPU, or simulated when it is a fake GPU.
     fn device_type(&self) -> DeviceType;

@@ -16,6 +16,7 @@ mod runtime;
 use rsb_model::{BackendId, Reason};
 
 use crate::common;
+pub use code_object::target;
 pub use common::{Compiled, Source, catalog, matrix_dtypes};
 pub use compile::{HipCompiler, compile};
 use rsb_device::compiler::KernelCompiler;

@@ -8,6 +8,7 @@ use rsb_device::compiler::{Job, KernelCompiler, Level};
 use rsb_gpu::common::catalog::{KERNELS, Module};
 use rsb_gpu::common::{Source, matrix_dtypes, sparse_dtypes};
 use rsb_gpu::cuda::{CudaCompiler, target};
+use rsb_model::architecture::{ARCHITECTURES, known};
 
 /// Every compiler that there is.
 fn compilers() -> Vec<CudaCompiler> {
@@ -32,8 +33,35 @@ fn contains(code: &[u8], text: &str) -> bool {
     code.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
+/// The targets of the table that `compiler` knows.
+fn targets(compiler: &CudaCompiler) -> Vec<&'static str> {
+    let release = compiler.release().unwrap_or_else(|| panic!("no release: {}", compiler.identity()));
+    let mut known: Vec<&str> = known().filter(|(_, has)| has.contain(release)).map(|(target, _)| target).collect();
+    known.retain(|target| ARCHITECTURES.iter().any(|row| row.target == *target && target.starts_with("sm_")));
+    known
+}
+
+/// What each compiler says of itself is what the table has of its release.
 #[test]
-fn every_kernel_compiles_for_sm_80_and_sm_90() {
+fn the_table_knows_which_release_knows_which_architecture() {
+    let compilers = compilers();
+    for compiler in &compilers {
+        let (release, listed) = (compiler.release().unwrap(), compiler.architectures());
+        for (target, has) in known().filter(|(target, _)| target.starts_with("sm_")) {
+            let number: i32 = target.trim_start_matches("sm_").parse().unwrap();
+            assert_eq!(listed.contains(&number), has.contain(release), "{target} of {}", compiler.identity());
+            let source = Source { text: "", name: "empty.cu" };
+            if !has.contain(release) {
+                let reason = compiler.compile(source, target, &[]).unwrap_err();
+                assert!(reason.why.contains(&format!(" {target}; CUDA ")), "{reason}");
+                eprintln!("skipped: {}", reason.why);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kernel_compiles_for_every_generation() {
     const CUDA: [u8; 2] = [190, 0];
     let compilers = compilers();
     // The newest makes one, those after it, which are older, the one that asks more of them.
@@ -41,9 +69,10 @@ fn every_kernel_compiles_for_sm_80_and_sm_90() {
         [newest, older @ ..] if !older.is_empty() && !every_architecture() => {
             std::iter::once((newest, "sm_80")).chain(older.iter().map(|compiler| (compiler, "sm_90"))).collect()
         }
-        each => each.iter().flat_map(|compiler| [(compiler, "sm_80"), (compiler, "sm_90")]).collect(),
+        each => each.iter().flat_map(|each| targets(each).into_iter().map(move |arch| (each, arch))).collect(),
     };
     for (compiler, arch) in work {
+        eprintln!("{arch} by {}", compiler.identity());
         for module in Module::ALL {
             let source = Source { text: module.source(), name: module.file() };
             let compiled = compiler.compile(source, arch, &[]).unwrap_or_else(|reason| panic!("{reason}"));
@@ -62,15 +91,13 @@ fn every_kernel_compiles_for_sm_80_and_sm_90() {
 
 #[test]
 fn every_type_of_the_matrix_units_has_its_kernel() {
-    // All that sm_86 has, sm_80 has.
-    const ARCHITECTURES: [&str; 5] = ["sm_80", "sm_89", "sm_90", "sm_100", "sm_120"];
     for (place, compiler) in compilers().into_iter().enumerate() {
+        // Turing's units have no kernel; all that sm_86 has, sm_80 has.
+        let mut work = targets(&compiler);
+        work.retain(|arch| !matrix_dtypes(arch).is_empty() && (every_architecture() || *arch != "sm_86"));
         // The older ones make what asks least of them and what asks most.
-        for arch in ARCHITECTURES.into_iter().step_by(if place == 0 || every_architecture() {
-            1
-        } else {
-            ARCHITECTURES.len() - 1
-        }) {
+        let step = if place == 0 || every_architecture() { 1 } else { work.len() - 1 };
+        for arch in work.into_iter().step_by(step) {
             let job = Job::cold("peak", arch, Level::O3);
             let made = KernelCompiler::compile(&compiler, &job).unwrap_or_else(|reason| panic!("{reason}"));
             for (unit, types) in [("matrix", matrix_dtypes(arch)), ("sparse", sparse_dtypes(arch))] {

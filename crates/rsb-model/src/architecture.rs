@@ -10,9 +10,11 @@ use crate::gpu::Gpu;
 use crate::ids::Dtype;
 use crate::outcome::Reason;
 
+mod releases;
 mod residency;
 mod table;
 
+pub use releases::{Release, Releases, known, releases, toolkit, unknown};
 pub use residency::{Needs, Residency, residency};
 pub use table::ARCHITECTURES;
 
@@ -31,6 +33,8 @@ pub struct Architecture {
     pub matrix: Option<MatrixUnit>,
     /// What it can do by data type and engine.
     pub rates: &'static [Rate],
+    /// The first ROCm or CUDA whose runtime compiler knows it.
+    pub since: Release,
     /// Where the figures come from.
     pub source: &'static str,
 }

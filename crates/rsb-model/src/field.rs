@@ -226,6 +226,12 @@ fields! {
     sparsity One Parameter, "dense, or 2:4: of four elements of A the unit leaves out two that are zero, and they are counted";
     scaling One Parameter, "strong: one task shared by all GPUs; weak: as much for each GPU as for one";
     peer One Parameter, "the GPU at the other end";
+    attention One Parameter, "staged: products, mask and softmax write every score; fused: one kernel writes none";
+    launch_mode One Parameter, "how the kernels of a pass are started: stream, by a call each; graph, by one call for all";
+    mlp One Parameter, "hidden layer of a block: gelu, or swiglu, a gated one";
+    profiler One Parameter, "who counted while the kernels ran: none, rocprofv3";
+    norm One Parameter, "of rows before each half of a block: layer, rms";
+    positions One Parameter, "how a block knows where a token stands: none, rotary";
     num_layers One Parameter, "blocks of a model, one after another";
     load One Parameter, "what the GPU does meanwhile: idle, memory, compute";
     model_size_gb Gigabytes Parameter, "size of the model's weights";
@@ -390,7 +396,7 @@ fields! {
     memory_busy_percent Percent Fact, "share of the time in which the memory unit worked, as rocprofv3 counted it";
     recommended_block_size One Fact, "threads of the block with which most waves are resident; of equals the largest";
     recommended_speedup One Fact, "time with this size of block over that with the recommended one, measured beside each other";
-    sm_efficiency_percent Percent Fact, "share of the time in which a compute unit had a wave; null where nothing counted it";
+    sm_efficiency_percent Percent Fact, "share of the cycles of a kernel in which the GPU had work (GRBM_GUI_ACTIVE over GRBM_COUNT); null where nothing counted it";
     warp_efficiency_percent Percent Fact, "threads of a wave that worked; null where nothing counted them";
     global_memory_efficiency_percent Percent Fact, "bytes asked for over bytes moved; null where nothing counted them";
     counters_note One Fact, "who counted the shares of a profiler, and why others are null";

@@ -47,6 +47,10 @@ pub struct GpuSample {
     pub mclk_mhz: Option<f64>,
     /// Share of time that the GPU was busy, in percent.
     pub utilization_percent: Option<f64>,
+    /// Voltage of the chip, in mV.
+    pub voltage_mv: Option<f64>,
+    /// Speed of the fan, in turns a minute.
+    pub fan_rpm: Option<f64>,
     /// Memory in use by all, in MB.
     pub vram_used_mb: Option<f64>,
     /// Memory of the GPU, in MB.
@@ -112,7 +116,8 @@ pub struct GpuTelemetry {
     /// What a reader should know, such as sensors that did not answer in time.
     pub notes: Vec<String>,
     /// The course, by column, one value for each snapshot: `timestamp_ms`, `compute_utilization_percent`, `gpu_power_w` …
-    /// A snapshot is the mean over its share of the samples; a column without any figure is left out.
+    /// A snapshot is the mean over its share of the samples; a column without any figure is left out, but for that of the
+    /// load, whose reason is in the column `absent`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub series: BTreeMap<String, Vec<Json>>,
 }
@@ -124,14 +129,34 @@ const SNAPSHOTS: usize = 61;
 type Column = (&'static str, fn(&GpuSample) -> Option<f64>);
 
 /// The columns of a course that are figures.
-const COLUMNS: [Column; 6] = [
-    ("compute_utilization_percent", |sample| sample.utilization_percent),
+const COLUMNS: [Column; 11] = [
+    (LOAD, |sample| sample.utilization_percent),
     ("gpu_clock_mhz", |sample| sample.sclk_mhz),
+    ("gpu_fan_rpm", |sample| sample.fan_rpm),
     ("gpu_memory_clock_mhz", |sample| sample.mclk_mhz),
     ("gpu_memory_used_mb", |sample| sample.vram_used_mb),
     ("gpu_power_w", |sample| sample.power_w),
     ("gpu_temperature_c", |sample| sample.temperature_c.hottest()),
+    ("gpu_temperature_edge_c", |sample| sample.temperature_c.edge),
+    ("gpu_temperature_junction_c", |sample| sample.temperature_c.junction),
+    ("gpu_temperature_memory_c", |sample| sample.temperature_c.memory),
+    ("gpu_voltage_mv", |sample| sample.voltage_mv),
 ];
+
+/// The column that every snapshot has, null where no sensor tells it.
+const LOAD: &str = "compute_utilization_percent";
+
+/// Why a snapshot has no figure of the load, where the sensors do not say more.
+const NO_LOAD: &str = "compute_utilization_percent: no sensor tells the load of this GPU";
+
+/// What the samples of a snapshot say of figures that they lack.
+fn absent(share: &[GpuSample]) -> Option<String> {
+    let mut reasons: Vec<&str> = share.iter().flat_map(|sample| &sample.absent).map(String::as_str).collect();
+    if share.iter().all(|sample| sample.utilization_percent.is_none()) {
+        reasons.push(NO_LOAD);
+    }
+    (!reasons.is_empty()).then(|| order::distinct(reasons).join("; "))
+}
 
 /// The course of `samples`; nothing of a single one, or where nobody looked at a clock.
 fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
@@ -141,7 +166,7 @@ fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
     }
     let shares: Vec<&[GpuSample]> = samples.chunks(samples.len().div_ceil(SNAPSHOTS)).collect();
     let mut add = |name: &str, column: Vec<Json>| {
-        if column.iter().any(|value| !value.is_null()) {
+        if name == LOAD || column.iter().any(|value| !value.is_null()) {
             series.insert(name.to_owned(), column);
         }
     };
@@ -151,6 +176,7 @@ fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
         // A tenth is finer than any sensor here.
         add(name, shares.iter().map(|share| mean(share).map(|mean| (mean * 10.0).round() / 10.0).into()).collect());
     }
+    add("absent", shares.iter().map(|share| absent(share).into()).collect());
     let mut begins = 0;
     let held_back = shares.iter().map(|share| {
         let (from, to) = (usize::saturating_sub(begins, 1), begins + share.len());
@@ -184,13 +210,18 @@ impl GpuTelemetry {
         }
     }
 
-    /// The course as a list of snapshots, each with its `timestamp` and what is known of it.
+    /// The course as a list of snapshots, each with its `timestamp`, its load and what else is known of it.
     pub fn snapshots(&self) -> Vec<Json> {
         let moment = |ms: &Json| Timestamp::from_millisecond(ms.as_i64()?).ok().map(|moment| moment.to_string());
         let snapshot = |(index, ms): (usize, &Json)| {
             let known = self.series.iter().filter(|(name, _)| *name != "timestamp_ms");
             let mut fields = serde_json::Map::new();
             fields.insert("timestamp".to_owned(), moment(ms).into());
+            // Courses of older records leave it out where nothing told it.
+            if !self.series.contains_key(LOAD) {
+                fields.insert(LOAD.to_owned(), Json::Null);
+                fields.insert("absent".to_owned(), NO_LOAD.into());
+            }
             fields.extend(known.filter_map(|(name, column)| Some((name.clone(), column.get(index)?.clone()))));
             Json::Object(fields)
         };
@@ -318,6 +349,30 @@ mod tests {
         assert_eq!(held_back, [35], "the counter grew at 70 s");
         assert!(snapshots[1].get("gpu_clock_mhz").is_none(), "no sample tells it");
         assert!(GpuTelemetry::of(&samples[..1]).series.is_empty());
+    }
+
+    #[test]
+    fn every_snapshot_has_a_load_or_the_reason_and_temperatures_stand_apart() {
+        let taken = |second: i64| {
+            let temperature_c = Temperatures { edge: Some(50.0), junction: Some(60.0), memory: Some(70.0) };
+            GpuSample { timestamp_ms: Some(second * 1000), temperature_c, ..sample(0.0, None, None) }
+        };
+        let mut samples = vec![taken(0), taken(1)];
+        samples[0].absent.push("throttle reasons: gpu_metrics has version 9.9".to_owned());
+        let mut course = GpuTelemetry::of(&samples);
+        for snapshot in course.snapshots() {
+            assert_eq!((&snapshot[LOAD], &snapshot["gpu_power_w"]), (&Json::Null, &0.0.into()), "idle is no power");
+            assert!(snapshot["timestamp"].is_string() && snapshot["absent"].as_str().unwrap().contains(NO_LOAD));
+            let apart =
+                ["edge", "junction", "memory"].map(|place| snapshot[format!("gpu_temperature_{place}_c")].as_f64());
+            assert_eq!(apart, [Some(50.0), Some(60.0), Some(70.0)]);
+        }
+        assert!(course.snapshots()[0]["absent"].as_str().unwrap().contains("version 9.9"));
+        course.series.remove(LOAD);
+        course.series.remove("absent");
+        assert_eq!(course.snapshots()[0].get(LOAD), Some(&Json::Null), "an older record");
+        samples[1].utilization_percent = Some(0.0);
+        assert_eq!(GpuTelemetry::of(&samples).snapshots()[1]["absent"], Json::Null);
     }
 
     #[test]

@@ -16,6 +16,21 @@ pub(crate) fn megahertz(value: f64) -> Option<f64> {
     (value > 0.0 && value <= 10_000.0).then_some(value)
 }
 
+/// What a sensor of its own tells now: what idles draws nothing and stands still, so that zero is a figure.
+pub(crate) fn now(value: f64, running: fn(f64) -> Option<f64>) -> Option<f64> {
+    if value == 0.0 { Some(0.0) } else { running(value) }
+}
+
+/// A voltage in mV: a GPU runs at about one volt, its supply at twelve or forty-eight.
+pub(crate) fn millivolts(value: f64) -> Option<f64> {
+    (value > 0.0 && value <= 100e3).then_some(value)
+}
+
+/// Turns of a fan in a minute.
+pub(crate) fn turns(value: f64) -> Option<f64> {
+    (value > 0.0 && value <= 100e3).then_some(value)
+}
+
 /// Bytes of memory that a GPU can have or map: up to 64 TiB.
 pub(crate) fn memory_bytes(value: u64) -> Option<u64> {
     (1..=64 << 40).contains(&value).then_some(value)
@@ -59,6 +74,7 @@ mod tests {
             (watts(750.0), watts(1e7), celsius(45.0), celsius(65_261.85)),
             (Some(750.0), None, Some(45.0), None)
         );
+        assert_eq!((now(0.0, watts), now(1e7, watts), now(f64::NAN, turns)), (Some(0.0), None, None));
         assert_eq!((memory_bytes(0), memory_bytes(288 << 30), memory_bytes(1 << 60)), (None, Some(288 << 30), None));
         assert_eq!(
             (cache_bytes(256 << 20), cache_bytes(u64::MAX), width_bits(8192)),

@@ -16,6 +16,7 @@ use crate::ProbeOptions;
 use crate::gpu::{self, details, levels, sysfs_gpu};
 use crate::host::{Host, entries, read_line, read_number};
 use crate::limit::Pending;
+use crate::plausible;
 
 mod intel;
 mod metrics;
@@ -178,6 +179,8 @@ fn read(dir: &Path, energy: &intel::Energy, report: &dyn Fn((GpuSample, bool))) 
 /// The sensors in a directory of hwmon.
 fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
     let figure = |file: &str, unit: f64| read_number::<f64>(&monitor.join(file)).map(|value| value / unit);
+    let clock = |mhz: f64| plausible::now(mhz, plausible::megahertz);
+    let voltage = |file: &str| figure(file, 1.0).and_then(|value| plausible::now(value, plausible::millivolts));
     for file in entries(monitor) {
         let Some(stem) = file.strip_suffix("_label") else { continue };
         let Some(label) = read_line(&monitor.join(&file)) else { continue };
@@ -193,18 +196,25 @@ fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
             "vram" if is_temperature => {
                 sample.temperature_c.memory = figure(&input, 1e3).and_then(metrics::celsius);
             }
-            "sclk" => sample.sclk_mhz = figure(&input, 1e6).and_then(metrics::megahertz),
-            "mclk" => sample.mclk_mhz = figure(&input, 1e6).and_then(metrics::megahertz),
+            "sclk" => sample.sclk_mhz = figure(&input, 1e6).and_then(clock),
+            "mclk" => sample.mclk_mhz = figure(&input, 1e6).and_then(clock),
+            label if stem.starts_with("in") && details::is_of_chip(stem, Some(label)) => {
+                sample.voltage_mv = voltage(&input);
+            }
             _ => {}
         }
     }
+    if sample.voltage_mv.is_none() && !monitor.join("in0_label").exists() {
+        sample.voltage_mv = voltage("in0_input");
+    }
+    sample.fan_rpm = figure("fan1_input", 1.0).and_then(|turns| plausible::now(turns, plausible::turns));
     // Intel's i915 has one temperature, of the package, without a label.
     if sample.temperature_c == Temperatures::default() && !monitor.join("temp1_label").exists() {
         sample.temperature_c.junction = figure("temp1_input", 1e3).and_then(metrics::celsius);
     }
     // What the GPU draws now, where it tells; else its own short average.
-    let power = figure("power1_input", 1e6).and_then(metrics::watts);
-    sample.power_w = power.or_else(|| figure("power1_average", 1e6).and_then(metrics::watts));
+    let power = |file: &str| figure(file, 1e6).and_then(|watts| plausible::now(watts, plausible::watts));
+    sample.power_w = power("power1_input").or_else(|| power("power1_average"));
 }
 
 /// Fills what the other files lack, and adds what they do not know.

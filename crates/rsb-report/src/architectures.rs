@@ -1,7 +1,7 @@
 //! The table of architectures as a page of the documentation.
 
 use rsb_model::Dtype;
-use rsb_model::architecture::{ARCHITECTURES, Architecture, Engine, Rate};
+use rsb_model::architecture::{ARCHITECTURES, Architecture, Engine, Rate, toolkit};
 
 use crate::table::{Cell, Column, Table};
 
@@ -24,6 +24,8 @@ What the figures do not say:
 - Of NVIDIA's GPUs a compute unit is a streaming multiprocessor and a wavefront a warp. Data sheets assume a lower clock
   for tensor cores than the driver lists as the highest (H100 SXM: 1830 MHz, 1980 MHz), so that a peak here lies above
   theirs by that ratio. GeForce GPUs sum 16-bit products in f32 at half the rate shown.
+- *Compiler since* is the first release whose runtime compiler (hiprtc, NVRTC) is known to make code for the target. CUDA 12.9
+  is the last that does for targets before sm\\_75.
 - An architecture that is not in the table has no peak: results are shown without one, and the reason is said.
 ";
 
@@ -36,11 +38,12 @@ pub fn markdown() -> String {
 }
 
 fn units() -> Table {
-    let columns = ["target", "family", "GPUs", "matrix unit", "wavefront", "source"];
+    let columns = ["target", "family", "GPUs", "matrix unit", "wavefront", "compiler since", "source"];
     let mut table = Table::new(columns.map(Column::left));
     for row in ARCHITECTURES {
         let matrix = row.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string());
-        let cells = [row.target, row.family, row.gpus, &matrix, &row.wavefront.to_string(), row.source];
+        let since = format!("{} {}.{}", toolkit(row.target), row.since.0, row.since.1);
+        let cells = [row.target, row.family, row.gpus, &matrix, &row.wavefront.to_string(), &since, row.source];
         table.push(cells.map(Cell::from));
     }
     table

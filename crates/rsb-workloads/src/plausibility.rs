@@ -65,10 +65,23 @@ pub(crate) fn are_beyond_caches(bytes: u64, info: &DeviceInfo) -> bool {
 /// Says which memory holds what the case works on, as far as its size and the caches tell: the nearest cache with room
 /// for all of it, or memory, with a part in the last cache unless there is four times as much.
 pub(crate) fn lies_in(timed: &Timed<'_>, fields: &mut Fields) {
-    let place = place(timed.operation.footprint_bytes(), &timed.device.info().caches, timed.threads());
-    if let Some(place) = place {
-        fields.set("lies_in", place);
+    lie_in(timed.operation.footprint_bytes(), timed, fields);
+}
+
+/// The same of so many bytes.
+pub(crate) fn lie_in(bytes: u64, timed: &Timed<'_>, fields: &mut Fields) {
+    let info = timed.device.info();
+    if let Some(place) = place(bytes, &info.caches, timed.threads()) {
+        fields.set("lies_in", if may_be_nearer(bytes, info) { format!("L1 or {place}") } else { place });
     }
+}
+
+/// Whether the caches of a GPU's compute units may hold so many bytes together, which its runtime tells nothing of: none
+/// has more than 256 KiB (NVIDIA's from Hopper on).
+fn may_be_nearer(bytes: u64, info: &DeviceInfo) -> bool {
+    const MOST: u64 = 256 << 10;
+    let first = info.caches.iter().map(|cache| cache.level).min();
+    gpu::is_gpu(info) && first.is_some_and(|level| level > 1) && bytes <= u64::from(info.units) * MOST
 }
 
 fn place(bytes: u64, caches: &[Cache], threads: u32) -> Option<String> {
@@ -325,6 +338,15 @@ mod tests {
         assert_eq!((found(128 * MIB, 1).as_str(), found(128 * MIB, 16).as_str()), ("memory, in part L3", "L3"));
         assert_eq!((found(420 * MIB, 1).as_str(), found(420 * MIB, 16).as_str()), ("memory", "memory, in part L3"));
         assert_eq!(place(MIB, &[], 1), None, "no caches are known");
+    }
+
+    #[test]
+    fn a_gpu_may_hold_a_little_in_the_caches_of_its_units() {
+        let mut info = gpu().info().clone();
+        info.caches = vec![Cache { level: 2, size_bytes: 8 << 20, shared_by: None }];
+        assert!(may_be_nearer(8 << 10, &info) && !may_be_nearer(27 << 20, &info), "104 units of at most 256 KiB");
+        info.caches.insert(0, Cache { level: 1, size_bytes: 16 << 10, shared_by: Some(1) });
+        assert!(!may_be_nearer(8 << 10, &info), "where the first level is known");
     }
 
     #[test]

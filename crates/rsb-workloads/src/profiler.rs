@@ -17,9 +17,17 @@ const LAUNCHES: u64 = 5;
 /// What of our kernels begins so, but is not what a case is about.
 const BESIDE: &str = "rsb_flush";
 
-/// The counters, each in a run of its own: some GPUs count no more than one or two at a time, and what one GPU lacks
-/// does not take the others away. Their definitions: ROCm documentation, MI200 and MI300 performance counters.
-const COUNTERS: [&str; 5] = ["OccupancyPercent", "VALUUtilization", "MemUnitBusy", "FETCH_SIZE", "WRITE_SIZE"];
+/// The counters, each in a run of its own, but for two whose quotient is asked for: some GPUs count no more than one or two at
+/// a time, and what one GPU lacks does not take the others away. Their definitions: ROCm documentation, MI200 and MI300
+/// performance counters.
+const COUNTERS: [&[&str]; 6] = [
+    &["OccupancyPercent"],
+    &["VALUUtilization"],
+    &["MemUnitBusy"],
+    &["FETCH_SIZE"],
+    &["WRITE_SIZE"],
+    &["GRBM_GUI_ACTIVE", "GRBM_COUNT"],
+];
 
 /// Means over the launches of a kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -38,6 +46,10 @@ pub(crate) struct KernelProfile {
     pub(crate) fetched_kib: Option<f64>,
     /// KiB that went there.
     pub(crate) written_kib: Option<f64>,
+    /// Cycles in which the GPU had work.
+    pub(crate) active_cycles: Option<f64>,
+    /// Cycles that passed.
+    pub(crate) cycles: Option<f64>,
 }
 
 /// Where the tool is: on the path, or in ROCm's directory.
@@ -58,9 +70,13 @@ pub(crate) fn find() -> Result<PathBuf, Reason> {
 pub(crate) fn profile(tool: &Path, program: &Path, case: &Case) -> Result<KernelProfile, Reason> {
     let mut found = KernelProfile::default();
     let mut refused = None;
-    for counter in COUNTERS {
-        match counted(tool, program, case, counter) {
-            Ok(rows) => found.add(counter, &rows),
+    for counters in COUNTERS {
+        match counted(tool, program, case, counters) {
+            Ok(rows) => {
+                for counter in counters {
+                    found.add(counter, &of_the_case(&rows, counter));
+                }
+            }
             Err(reason) => refused = Some(reason),
         }
     }
@@ -70,15 +86,17 @@ pub(crate) fn profile(tool: &Path, program: &Path, case: &Case) -> Result<Kernel
     }
 }
 
-fn counted(tool: &Path, program: &Path, case: &Case, counter: &str) -> Result<Vec<Row>, Reason> {
+fn counted(tool: &Path, program: &Path, case: &Case, counters: &[&str]) -> Result<Vec<Row>, Reason> {
     let failed = |why: String| {
         let cure =
             format!("run `{NAME} -L` to see what this GPU counts, and check that its driver lets this user count");
-        Reason::new(format!("{NAME} --pmc {counter}"), why, cure)
+        Reason::new(format!("{NAME} --pmc {}", counters.join(" ")), why, cure)
     };
     let dir = tempfile::tempdir().map_err(|error| failed(format!("there is no room for its table: {error}")))?;
     let mut child = Command::new(tool)
-        .args(["--pmc", counter, "--output-format", "csv", "-o", "profile", "-d"])
+        .arg("--pmc")
+        .args(counters)
+        .args(["--output-format", "csv", "-o", "profile", "-d"])
         .arg(dir.path())
         .arg("--")
         .arg(program)
@@ -101,8 +119,8 @@ fn counted(tool: &Path, program: &Path, case: &Case, counter: &str) -> Result<Ve
     let rows: Vec<Row> =
         tables.iter().filter_map(|path| std::fs::read_to_string(path).ok()).flat_map(|text| rows(&text)).collect();
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned();
-    let own = of_the_case(&rows, counter);
-    if own.is_empty() { Err(failed(format!("it counted nothing ({ended}): {last}"))) } else { Ok(own) }
+    let has_any = counters.iter().any(|counter| !of_the_case(&rows, counter).is_empty());
+    if has_any { Ok(rows) } else { Err(failed(format!("it counted nothing ({ended}): {last}"))) }
 }
 
 /// What the worker is asked, a line each.
@@ -171,6 +189,12 @@ impl KernelProfile {
         Some(100.0 * bytes / moved).filter(|share| (0.0..=100.0).contains(share))
     }
 
+    /// Cycles with work over all that passed while the kernel ran.
+    pub(crate) fn active_percent(&self) -> Option<f64> {
+        let share = 100.0 * self.active_cycles? / self.cycles.filter(|cycles| *cycles > 0.0)?;
+        Some(share).filter(|share| (0.0..=100.0).contains(share))
+    }
+
     fn add(&mut self, counter: &str, rows: &[Row]) {
         let Some(first) = rows.first() else { return };
         self.block_size = Some(first.block);
@@ -182,6 +206,8 @@ impl KernelProfile {
             "VALUUtilization" => self.wave_efficiency_percent = share,
             "FETCH_SIZE" => self.fetched_kib = Some(mean),
             "WRITE_SIZE" => self.written_kib = Some(mean),
+            "GRBM_GUI_ACTIVE" => self.active_cycles = Some(mean),
+            "GRBM_COUNT" => self.cycles = Some(mean),
             _ => self.memory_busy_percent = share,
         }
     }
@@ -233,5 +259,9 @@ mod tests {
         profile.add("WRITE_SIZE", &[row(2.0)]);
         assert_eq!(profile.memory_efficiency_percent(4096.0), Some(80.0));
         assert_eq!(profile.memory_efficiency_percent(8192.0), None, "the caches held a part");
+        assert_eq!(profile.active_percent(), None, "nothing was counted");
+        profile.add("GRBM_GUI_ACTIVE", &[row(930.0), row(950.0)]);
+        profile.add("GRBM_COUNT", &[row(1000.0)]);
+        assert_eq!(profile.active_percent(), Some(94.0));
     }
 }

@@ -32,6 +32,9 @@ impl Picture {
 /// # Errors
 /// When there are several for one file, one cannot be drawn, or cannot be written.
 pub(super) fn write(charts: &[Chart], path: Option<&Path>, theme: &Theme, format: ChartFormat) -> CliResult {
+    if format == ChartFormat::Png && !cfg!(feature = "png") {
+        return Err(without_png());
+    }
     let ending = if format == ChartFormat::Png { "png" } else { "svg" };
     match (charts, path) {
         ([chart], Some(path)) if !path.is_dir() => {
@@ -69,7 +72,11 @@ fn png(svg: &str) -> Result<Vec<u8>, CliError> {
 
 #[cfg(not(feature = "png"))]
 fn png(_: &str) -> Result<Vec<u8>, CliError> {
-    Err(crate::commands::export::without("PNG", "png", "--format svg and --format html"))
+    Err(without_png())
+}
+
+fn without_png() -> CliError {
+    crate::commands::export::without("PNG", "png", "--format svg and --format html")
 }
 
 /// That one picture was asked for, and there are more.

@@ -68,6 +68,11 @@ pub(crate) trait Toolchain {
     fn closest(&self, arch: &str) -> String {
         arch.to_owned()
     }
+
+    /// Why it does not know `arch`, where that is to be expected, and which release does.
+    fn unknown(&self, _: &str) -> Option<Reason> {
+        None
+    }
 }
 
 /// The code of one of our own sources, from the cache where it is there.
@@ -91,11 +96,11 @@ pub(super) fn fresh(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Re
 fn fresh_in(dir: Option<&Path>, toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
     let source = Source { text: module.source(), name: module.file() };
     let arch = &toolchain.closest(arch);
-    let _ = writeln!(
-        std::io::stderr(),
-        "compiling {} for {arch}; should the process end here, this compiler does not know {arch}: install one that does",
-        source.name
+    let cause = toolchain.unknown(arch).map_or_else(
+        || format!("this compiler does not know {arch}: install one that does"),
+        |reason| format!("{}: {}", reason.why, reason.cure),
     );
+    let _ = writeln!(std::io::stderr(), "compiling {} for {arch}; should the process end here, {cause}", source.name);
     let bytes = toolchain.compile(source, arch, &[]).map_err(DeviceError::Failed)?.code;
     if let Some(dir) = dir {
         // A cache that cannot be written costs time, nothing else.

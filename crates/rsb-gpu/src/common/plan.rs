@@ -100,13 +100,19 @@ impl Planner<'_> {
         if let Some(dtype) = dtype.filter(|dtype| !kernel.exists(*dtype, self.gpu.arch)) {
             let known = kernel.dtypes.iter().filter(|dtype| kernel.exists(**dtype, self.gpu.arch));
             let known = known.map(|dtype| dtype.as_str()).collect::<Vec<_>>().join(", ");
-            let mut why = if known.is_empty() {
-                format!("{} has no unit for it", self.gpu.arch)
-            } else {
-                format!("on {} there are kernels for {known}", self.gpu.arch)
+            let arch = self.gpu.arch;
+            let is_listed = kernel.module == catalog::Module::Peak
+                && Architecture::find(arch).is_ok_and(|row| row.per_clock_per_cu(dtype, kernel.unit).is_some());
+            let mut why = match known.as_str() {
+                _ if is_listed => {
+                    let unit = if kernel.unit == Engine::Vector { "vector" } else { "matrix" };
+                    format!("the {unit} unit of {arch} has it, by instructions not used here")
+                }
+                "" => format!("{arch} has no unit for it"),
+                known => format!("on {arch} there are kernels for {known}"),
             };
             if kernel.unit != Engine::Vector {
-                why += &where_it_is(kernel, dtype, self.gpu.arch);
+                why += &where_it_is(kernel, dtype);
             }
             let what = stem.trim_start_matches("rsb_").replace('_', "-");
             return Err(unsupported(&format!("{what} of {dtype}"), why, "choose one of these data types"));
@@ -221,21 +227,14 @@ impl Planner<'_> {
     }
 }
 
-/// Which architectures were the first whose matrix instructions for `dtype` are in `kernel`, and whether `arch` has some that
-/// are not: the end of a sentence.
-fn where_it_is(kernel: &KernelInfo, dtype: Dtype, arch: &str) -> String {
+/// Which architectures were the first whose matrix instructions for `dtype` are in `kernel`: the end of a sentence.
+fn where_it_is(kernel: &KernelInfo, dtype: Dtype) -> String {
     let first = |vendor| {
         let has = |known: &&Architecture| known.target.starts_with(vendor) && kernel.exists(dtype, known.target);
         ARCHITECTURES.iter().find(has).map(|known| known.target)
     };
     let names: Vec<&str> = ["gfx", "sm_"].into_iter().filter_map(first).collect();
-    let has_rate = |known: &Architecture| known.per_clock_per_cu(dtype, kernel.unit).is_some();
-    let own = if Architecture::find(arch).is_ok_and(has_rate) {
-        "; its unit has it, by instructions not used here"
-    } else {
-        ""
-    };
-    if names.is_empty() { own.to_owned() } else { format!("{own}; the first with a kernel is {}", names.join(" or ")) }
+    if names.is_empty() { String::new() } else { format!("; the first with a kernel is {}", names.join(" or ")) }
 }
 
 /// Blocks that give each of `threads` a thread of its own.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use cuda_sys::search::CudaPaths;
 use cuda_sys::{Nvrtc, nvrtcProgram, result};
+use rsb_model::architecture::{self, Release};
 use rsb_model::{DeviceType, Reason};
 
 use super::cubin;
@@ -81,6 +82,12 @@ impl CudaCompiler {
         self.rtc.version()
     }
 
+    /// The CUDA that it is of.
+    pub fn release(&self) -> Option<Release> {
+        let (major, minor) = self.version()?;
+        Some((major.try_into().ok()?, minor.try_into().ok()?))
+    }
+
     /// The numbers of the architectures that it knows, such as 90; nothing where it does not tell.
     pub fn architectures(&self) -> Vec<i32> {
         let (Some(count), Some(get)) = (self.api.nvrtcGetNumSupportedArchs, self.api.nvrtcGetSupportedArchs) else {
@@ -126,13 +133,15 @@ impl CudaCompiler {
         if known.is_empty() || number(arch).is_some_and(|number| known.contains(&number)) {
             return Ok(());
         }
+        if let Some(reason) = self.release().and_then(|release| architecture::unknown("nvrtc", release, bare(arch))) {
+            return Err(reason);
+        }
         let (major, minor) = self.version().unwrap_or_default();
         let list = known.iter().map(|number| format!("sm_{number}")).collect::<Vec<_>>().join(", ");
         Err(Reason::new(
             format!("compilation for {arch}"),
             format!("NVRTC {major}.{minor} knows {list}"),
-            "install the CUDA toolkit (or `pip install nvidia-cuda-nvrtc`) of a version that knows the GPU: CUDA 13 \
-             ends with sm_75, sm_90 came with CUDA 11.8, sm_100 and sm_120 with 12.8",
+            "install the CUDA toolkit (or `pip install nvidia-cuda-nvrtc`) of a version that knows the GPU",
         ))
     }
 }
@@ -158,14 +167,23 @@ fn closest(known: &[c_int], arch: &str) -> String {
     number(arch).and_then(runs).map_or_else(|| arch.to_owned(), |number| format!("sm_{number}"))
 }
 
+/// `sm_90` of `sm_90a`.
+fn bare(arch: &str) -> &str {
+    arch.trim_end_matches(['a', 'f'])
+}
+
 /// The number in `sm_90` or `sm_90a`.
 fn number(arch: &str) -> Option<c_int> {
-    arch.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()
+    bare(arch).strip_prefix("sm_")?.parse().ok()
 }
 
 impl KernelCompiler for CudaCompiler {
     fn name(&self) -> &'static str {
         "nvrtc"
+    }
+
+    fn release(&self) -> Option<Release> {
+        Self::release(self)
     }
 
     fn device_type(&self) -> DeviceType {

@@ -48,7 +48,7 @@ const ARCHITECTURES: &[(u32, &str)] = &[
 ];
 
 /// The architecture that `code` is for; `None` when it is no code object or the architecture is not in the table.
-pub(super) fn target(code: &[u8]) -> Option<&'static str> {
+pub fn target(code: &[u8]) -> Option<&'static str> {
     let header = FileHeader64::<LittleEndian>::parse(code).ok()?;
     let number = header.e_flags(LittleEndian).0 & CPU;
     let is_code = header.e_machine(LittleEndian) == EM_AMDGPU;

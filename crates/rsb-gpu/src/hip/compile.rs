@@ -1,6 +1,7 @@
 //! hiprtc. It works without a device.
 
 use hip_runtime_sys::{Hiprtc, hiprtcProgram};
+use rsb_model::architecture::{self, Release};
 use rsb_model::{DeviceType, Reason};
 
 use super::code_object;
@@ -59,6 +60,13 @@ impl HipCompiler {
         self.rtc.version()
     }
 
+    /// The ROCm that it is of, from its file's name: `libhiprtc.so.7.2.53211`.
+    pub fn release(&self) -> Option<Release> {
+        let path = self.rtc.loaded.path();
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        release_of(path.file_name()?.to_str()?)
+    }
+
     /// As [`compile`].
     ///
     /// # Errors
@@ -70,6 +78,12 @@ impl HipCompiler {
     }
 }
 
+/// The major and the minor version behind `.so.`.
+fn release_of(file: &str) -> Option<Release> {
+    let mut parts = file.split_once(".so.")?.1.split('.').map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
+}
+
 impl Toolchain for HipCompiler {
     fn identity(&self) -> String {
         Self::identity(self)
@@ -78,11 +92,19 @@ impl Toolchain for HipCompiler {
     fn compile(&self, source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason> {
         Self::compile(self, source, arch, options)
     }
+
+    fn unknown(&self, arch: &str) -> Option<Reason> {
+        architecture::unknown("hiprtc", self.release()?, super::arch::architecture(arch))
+    }
 }
 
 impl KernelCompiler for HipCompiler {
     fn name(&self) -> &'static str {
         "hiprtc"
+    }
+
+    fn release(&self) -> Option<Release> {
+        Self::release(self)
     }
 
     fn device_type(&self) -> DeviceType {
@@ -101,5 +123,22 @@ impl KernelCompiler for HipCompiler {
 
     fn needs(&self, code: &CodeObject) -> Vec<KernelNeeds> {
         code_object::kernels(&code.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_release_is_in_the_files_name() {
+        for (file, release) in [
+            ("libamdhip64.so.5.2.21153", Some((5, 2))),
+            ("libhiprtc.so.7.2.53211", Some((7, 2))),
+            ("libhiprtc.so.6", None),
+            ("librsb_fake_gpu.so", None),
+        ] {
+            assert_eq!(release_of(file), release, "{file}");
+        }
     }
 }

@@ -264,37 +264,39 @@ const SOURCE_BLACKWELL: &str = "NVIDIA HGX B200 data sheet";
 const SOURCE_BLACKWELL_GRAPHICS: &str = "NVIDIA RTX Blackwell GPU architecture (white paper)";
 
 macro_rules! rows {
-    ($($target:literal $family:literal $gpus:literal $wavefront:literal $matrix:expr, $rates:ident $source:ident;)*) => {
+    ($($target:literal $family:literal $gpus:literal $wavefront:literal $since:tt $matrix:expr, $rates:ident $source:ident;)*) => {
         /// Every architecture known, vendor by vendor, oldest first.
         pub const ARCHITECTURES: &[Architecture] = &[$(Architecture {
-            target: $target, family: $family, gpus: $gpus, wavefront: $wavefront,
+            target: $target, family: $family, gpus: $gpus, wavefront: $wavefront, since: $since,
             matrix: $matrix, rates: $rates, source: $source,
         },)*];
     };
 }
 
+// The pair is the first ROCm or CUDA whose runtime compiler knows the target: the lists of supported GPUs in ROCm's release
+// notes (where earlier compilers of LLVM have a target already, the one that is sure to), and CUDA's release notes.
 rows! {
-    "gfx906" "GCN 5.1" "Instinct MI50, MI60, Radeon VII" 64 None, VEGA_20 SOURCE_VEGA;
-    "gfx908" "CDNA 1" "Instinct MI100" 64 Some(mfma(1)), CDNA_1 SOURCE_CDNA_1;
-    "gfx90a" "CDNA 2" "Instinct MI210, MI250, MI250X" 64 Some(mfma(2)), CDNA_2 SOURCE_CDNA_2;
-    "gfx942" "CDNA 3" "Instinct MI300A, MI300X, MI325X" 64 Some(mfma(3)), CDNA_3 SOURCE_CDNA_3;
-    "gfx950" "CDNA 4" "Instinct MI350X, MI355X" 64 Some(mfma(4)), CDNA_4 SOURCE_CDNA_4;
-    "gfx1030" "RDNA 2" "Radeon RX 6800, 6900, Pro W6800, V620" 32 None, RDNA_2 SOURCE_RDNA_2;
-    "gfx1031" "RDNA 2" "Radeon RX 6700, 6750" 32 None, RDNA_2 SOURCE_RDNA_2;
-    "gfx1032" "RDNA 2" "Radeon RX 6600, 6650" 32 None, RDNA_2 SOURCE_RDNA_2;
-    "gfx1100" "RDNA 3" "Radeon RX 7900, Pro W7800, W7900" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1101" "RDNA 3" "Radeon RX 7700, 7800, Pro W7700, V710" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1102" "RDNA 3" "Radeon RX 7600, Pro W7600" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1103" "RDNA 3" "Radeon 740M to 780M (in CPUs)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1150" "RDNA 3.5" "Radeon 880M, 890M (in CPUs)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1151" "RDNA 3.5" "Radeon 8050S, 8060S (in CPUs)" 32 Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1200" "RDNA 4" "Radeon RX 9060" 32 Some(wmma(2)), RDNA_4 SOURCE_RDNA_4;
-    "gfx1201" "RDNA 4" "Radeon RX 9070, AI PRO R9700" 32 Some(wmma(2)), RDNA_4 SOURCE_RDNA_4;
-    "sm_75" "Turing" "T4, Quadro RTX, GeForce RTX 20" 32 Some(mma(2)), TURING SOURCE_TURING;
-    "sm_80" "Ampere" "A100, A30" 32 Some(mma(3)), AMPERE SOURCE_AMPERE;
-    "sm_86" "Ampere" "A10, A40, RTX A6000, GeForce RTX 30" 32 Some(mma(3)), AMPERE_GRAPHICS SOURCE_AMPERE_GRAPHICS;
-    "sm_89" "Ada" "L4, L40S, RTX 6000 Ada, GeForce RTX 40" 32 Some(mma(4)), ADA SOURCE_ADA;
-    "sm_90" "Hopper" "H100, H200, GH200" 32 Some(mma(4)), HOPPER SOURCE_HOPPER;
-    "sm_100" "Blackwell" "B200, GB200" 32 Some(mma(5)), BLACKWELL SOURCE_BLACKWELL;
-    "sm_120" "Blackwell" "RTX PRO 6000 Blackwell, GeForce RTX 50" 32 Some(mma(5)), BLACKWELL_GRAPHICS SOURCE_BLACKWELL_GRAPHICS;
+    "gfx906" "GCN 5.1" "Instinct MI50, MI60, Radeon VII" 64 (2, 0) None, VEGA_20 SOURCE_VEGA;
+    "gfx908" "CDNA 1" "Instinct MI100" 64 (4, 0) Some(mfma(1)), CDNA_1 SOURCE_CDNA_1;
+    "gfx90a" "CDNA 2" "Instinct MI210, MI250, MI250X" 64 (4, 5) Some(mfma(2)), CDNA_2 SOURCE_CDNA_2;
+    "gfx942" "CDNA 3" "Instinct MI300A, MI300X, MI325X" 64 (6, 0) Some(mfma(3)), CDNA_3 SOURCE_CDNA_3;
+    "gfx950" "CDNA 4" "Instinct MI350X, MI355X" 64 (7, 0) Some(mfma(4)), CDNA_4 SOURCE_CDNA_4;
+    "gfx1030" "RDNA 2" "Radeon RX 6800, 6900, Pro W6800, V620" 32 (4, 5) None, RDNA_2 SOURCE_RDNA_2;
+    "gfx1031" "RDNA 2" "Radeon RX 6700, 6750" 32 (4, 5) None, RDNA_2 SOURCE_RDNA_2;
+    "gfx1032" "RDNA 2" "Radeon RX 6600, 6650" 32 (4, 5) None, RDNA_2 SOURCE_RDNA_2;
+    "gfx1100" "RDNA 3" "Radeon RX 7900, Pro W7800, W7900" 32 (5, 5) Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1101" "RDNA 3" "Radeon RX 7700, 7800, Pro W7700, V710" 32 (5, 5) Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1102" "RDNA 3" "Radeon RX 7600, Pro W7600" 32 (5, 5) Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1103" "RDNA 3" "Radeon 740M to 780M (in CPUs)" 32 (5, 5) Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1150" "RDNA 3.5" "Radeon 880M, 890M (in CPUs)" 32 (6, 2) Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1151" "RDNA 3.5" "Radeon 8050S, 8060S (in CPUs)" 32 (6, 2) Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
+    "gfx1200" "RDNA 4" "Radeon RX 9060" 32 (6, 3) Some(wmma(2)), RDNA_4 SOURCE_RDNA_4;
+    "gfx1201" "RDNA 4" "Radeon RX 9070, AI PRO R9700" 32 (6, 3) Some(wmma(2)), RDNA_4 SOURCE_RDNA_4;
+    "sm_75" "Turing" "T4, Quadro RTX, GeForce RTX 20" 32 (10, 0) Some(mma(2)), TURING SOURCE_TURING;
+    "sm_80" "Ampere" "A100, A30" 32 (11, 0) Some(mma(3)), AMPERE SOURCE_AMPERE;
+    "sm_86" "Ampere" "A10, A40, RTX A6000, GeForce RTX 30" 32 (11, 1) Some(mma(3)), AMPERE_GRAPHICS SOURCE_AMPERE_GRAPHICS;
+    "sm_89" "Ada" "L4, L40S, RTX 6000 Ada, GeForce RTX 40" 32 (11, 8) Some(mma(4)), ADA SOURCE_ADA;
+    "sm_90" "Hopper" "H100, H200, GH200" 32 (11, 8) Some(mma(4)), HOPPER SOURCE_HOPPER;
+    "sm_100" "Blackwell" "B200, GB200" 32 (12, 8) Some(mma(5)), BLACKWELL SOURCE_BLACKWELL;
+    "sm_120" "Blackwell" "RTX PRO 6000 Blackwell, GeForce RTX 50" 32 (12, 8) Some(mma(5)), BLACKWELL_GRAPHICS SOURCE_BLACKWELL_GRAPHICS;
 }

@@ -134,7 +134,9 @@ fn sensors(monitor: &Path) -> Vec<SensorName> {
             Some(label) => format!("{kind} {label}"),
             None => kind.to_owned(),
         };
-        if is_true && !found.contains(&name) {
+        // Of what else has a voltage, such as the supply, nothing is read beside a measurement.
+        let is_read = kind != "voltage" || is_of_chip(&stem, name.strip_prefix("voltage "));
+        if is_true && is_read && !found.contains(&name) {
             found.push(name);
         }
     }
@@ -144,18 +146,20 @@ fn sensors(monitor: &Path) -> Vec<SensorName> {
     found
 }
 
+/// Whether the voltage `stem` with that label is the chip's: AMD's `vddgfx`, the `pkg` of Intel's xe, i915's without a label.
+pub(crate) fn is_of_chip(stem: &str, label: Option<&str>) -> bool {
+    matches!((stem, label), (_, Some("vddgfx" | "pkg")) | ("in0", None))
+}
+
 /// Whether a sensor of that kind can tell `figure`, which is in thousandths, for power and clocks in millionths.
 fn can_be(kind: &str, figure: f64) -> bool {
     match kind {
         "temperature" => plausible::celsius(figure / 1e3).is_some(),
-        // What idles draws nothing and stands still: such a sensor is there.
-        _ if figure == 0.0 && kind != "temperature" => true,
-        "power" => plausible::watts(figure / 1e6).is_some(),
-        "clock" => plausible::megahertz(figure / 1e6).is_some(),
+        "power" => plausible::now(figure / 1e6, plausible::watts).is_some(),
+        "clock" => plausible::now(figure / 1e6, plausible::megahertz).is_some(),
         // It counts from the start of the driver.
         "energy" => figure >= 0.0 && figure.is_finite(),
-        // A GPU runs at about one volt, its supply at twelve or forty-eight.
-        _ => figure > 0.0 && figure <= 100e3,
+        _ => plausible::now(figure, plausible::millivolts).is_some(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::plausible;
 /// Clocks in MHz.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct IntelClocks {
-    /// At this moment; none while the GPU idles and its clock stands still.
+    /// At this moment; 0 while the GPU idles and its clock stands still.
     pub(crate) now: Option<f64>,
     /// The highest of the hardware (RP0).
     pub(crate) max: Option<f64>,
@@ -92,8 +92,10 @@ pub(crate) fn clocks(dir: &Path) -> IntelClocks {
         let each = gts.iter().filter_map(|(path, names)| read_number::<f64>(&file(path, names)));
         each.filter_map(plausible::megahertz).reduce(f64::max)
     };
+    // The clock of what sleeps is 0.
+    let running = gts.iter().filter_map(|(path, names)| read_number::<f64>(&path.join(now_file(path, names))));
     IntelClocks {
-        now: highest(|path, names| path.join(now_file(path, names))),
+        now: running.filter_map(|mhz| plausible::now(mhz, plausible::megahertz)).reduce(f64::max),
         max: highest(|path, names| path.join(names.max)),
         limit: highest(|path, names| path.join(names.limit)),
     }

@@ -8,6 +8,7 @@ use rsb_model::telemetry::{GpuSample, Temperatures};
 use super::{SAMPLE_LIMIT, metrics};
 use crate::host::read_line;
 use crate::limit::Pending;
+use crate::plausible;
 
 /// NVIDIA's number among vendors of PCI devices.
 const NVIDIA: &str = "0x10de";
@@ -34,14 +35,14 @@ pub(super) fn sample(address: &str) -> GpuSample {
 }
 
 fn of(readings: Readings) -> GpuSample {
-    let clock = |mhz: Option<u32>| mhz.map(f64::from).and_then(metrics::megahertz);
+    let clock = |mhz: Option<u32>| mhz.map(f64::from).and_then(|mhz| plausible::now(mhz, plausible::megahertz));
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     GpuSample {
         temperature_c: Temperatures {
             edge: readings.celsius.map(f64::from).and_then(metrics::celsius),
             ..Temperatures::default()
         },
-        power_w: readings.milliwatts.map(|power| f64::from(power) / 1e3).and_then(metrics::watts),
+        power_w: readings.milliwatts.and_then(|power| plausible::now(f64::from(power) / 1e3, plausible::watts)),
         sclk_mhz: clock(readings.units_mhz),
         mclk_mhz: clock(readings.memory_mhz),
         utilization_percent: readings.busy_percent.map(f64::from).filter(|share| *share <= 100.0),
@@ -71,6 +72,8 @@ mod tests {
         assert_eq!((sample.sclk_mhz, sample.mclk_mhz, sample.utilization_percent), (Some(1980.0), None, None));
         assert_eq!((sample.vram_used_mb, sample.vram_total_mb), (Some(2.0), Some(8.0)));
         assert_eq!(sample.throttle_reasons, Some(vec!["power cap".to_owned()]));
+        let idle = of(Readings { milliwatts: Some(0), units_mhz: Some(0), ..Readings::default() });
+        assert_eq!((idle.power_w, idle.sclk_mhz), (Some(0.0), Some(0.0)), "idle is 0 and not absent");
         assert_eq!(of(Readings::default()).throttle_reasons, None, "it does not tell");
     }
 }

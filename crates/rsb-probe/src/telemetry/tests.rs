@@ -46,7 +46,8 @@ fn a_gpu_tells_how_it_is() {
 #[test]
 fn xe_tells_clock_temperatures_memory_and_throttle_reasons() {
     let others = [("hwmon/hwmon8/in1_input", "900\n"), ("hwmon/hwmon8/in1_label", "pkg\n")];
-    assert_eq!(sampled(&tree(&others)), GpuSample::default());
+    let voltage = GpuSample { voltage_mv: Some(900.0), ..GpuSample::default() };
+    assert_eq!(sampled(&tree(&others)), voltage);
     let files = [
         ("hwmon/hwmon8/temp2_input", "61000\n"),
         ("hwmon/hwmon8/temp2_label", "pkg\n"),
@@ -65,7 +66,7 @@ fn xe_tells_clock_temperatures_memory_and_throttle_reasons() {
         sclk_mhz: Some(2400.0),
         vram_total_mb: Some(12_884.901_888),
         throttle_reasons: Some(vec!["sustained power limit".to_owned()]),
-        ..GpuSample::default()
+        ..voltage
     };
     assert_eq!(sampled(&tree(&[&others[..], &files].concat())), expected, "a counter that stands still is no power");
 }
@@ -117,10 +118,43 @@ fn sensors_that_lie_are_absent() {
         ("hwmon/hwmon8/temp2_input", "65535000\n"),
         ("hwmon/hwmon8/temp2_label", "junction\n"),
         ("hwmon/hwmon8/power1_average", "18446744073709551615\n"),
-        ("hwmon/hwmon8/freq1_input", "0\n"),
+        ("hwmon/hwmon8/freq1_input", "99999999999999999\n"),
         ("hwmon/hwmon8/freq1_label", "sclk\n"),
+        ("hwmon/hwmon8/in0_input", "4294967295\n"),
+        ("hwmon/hwmon8/fan1_input", "4294967295\n"),
     ]);
     assert_eq!(sampled(&tree), GpuSample::default());
+}
+
+#[test]
+fn what_idles_is_zero_and_not_absent() {
+    let tree = tree(&[
+        ("gpu_busy_percent", "0\n"),
+        ("hwmon/hwmon8/power1_average", "0\n"),
+        ("hwmon/hwmon8/freq1_input", "0\n"),
+        ("hwmon/hwmon8/freq1_label", "sclk\n"),
+        ("hwmon/hwmon8/freq2_input", "0\n"),
+        ("hwmon/hwmon8/freq2_label", "mclk\n"),
+        ("hwmon/hwmon8/in0_input", "0\n"),
+        ("hwmon/hwmon8/in0_label", "vddgfx\n"),
+        ("hwmon/hwmon8/fan1_input", "0\n"),
+    ]);
+    let found = sampled(&tree);
+    let told = [found.power_w, found.sclk_mhz, found.mclk_mhz, found.voltage_mv, found.fan_rpm];
+    assert_eq!((told, found.utilization_percent), ([Some(0.0); 5], Some(0.0)));
+}
+
+#[test]
+fn a_voltage_and_a_fan_that_are_listed_are_read() {
+    let tree = tree(&[
+        ("hwmon/hwmon8/in0_input", "850\n"),
+        ("hwmon/hwmon8/in0_label", "vddgfx\n"),
+        ("hwmon/hwmon8/in1_input", "12000\n"),
+        ("hwmon/hwmon8/in1_label", "vddnb\n"),
+        ("hwmon/hwmon8/fan1_input", "1200\n"),
+    ]);
+    let found = sampled(&tree);
+    assert_eq!((found.voltage_mv, found.fan_rpm), (Some(850.0), Some(1200.0)));
 }
 
 #[test]

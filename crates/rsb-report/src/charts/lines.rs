@@ -11,44 +11,14 @@ use crate::chart::{Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Leg
 use crate::label::{benchmark_of, benchmarks, device_of, headline, measured};
 use crate::number::format_count;
 use crate::spread::spread_of;
+use keys::{KEYS, describe, follows, is_usual};
 
-/// The parameters that tell lines apart, in the order in which they are said.
-const KEYS: [&str; 32] = [
-    "model",
-    "workload",
-    "operation",
-    "dtype",
-    "engine",
-    "stores",
-    "threads",
-    "cache",
-    "provider",
-    "host_memory",
-    "memory_tier",
-    "num_gpus",
-    "num_ranks",
-    "scaling",
-    "overlap",
-    "placement",
-    "algorithm",
-    "zero_stage",
-    "peer",
-    "block_size",
-    "batch_size",
-    "sequence_length",
-    "size_bytes",
-    "m",
-    "input_shape",
-    "transpose",
-    "compilation",
-    "execution",
-    "request_rate",
-    "load",
-    "kernels",
-    "device",
-];
+mod keys;
+
+pub use keys::KEYS as LINE_KEYS;
+
 /// What a figure may be drawn over, the most telling first. Products have one size where m, n and k are equal.
-const AXES: [&str; 9] =
+pub const AXES: [&str; 9] =
     ["size_bytes", "m", "batch_size", "sequence_length", "threads", "num_gpus", "num_ranks", "block_size", "kernels"];
 /// Which memory.
 const TIER: &str = "memory_tier";
@@ -142,7 +112,7 @@ fn sample<'a>(result: &'a BenchmarkResult, plot: Plot<'_>) -> Option<Sample<'a>>
     let value = |key: &&'static str| {
         let value = match *key {
             "device" => device_of(&result.benchmark_id)?.to_string(),
-            key => fields.get(key).map(|json| json.as_str().map_or_else(|| json.to_string(), str::to_owned))?,
+            key => keys::value(key, fields.get(key)?),
         };
         Some((*key, value))
     };
@@ -152,15 +122,6 @@ fn sample<'a>(result: &'a BenchmarkResult, plot: Plot<'_>) -> Option<Sample<'a>>
     let usable = size >= 1.0 && size.is_finite() && rate.is_finite() && rate >= 0.0 && (plot.x != "m" || is_square());
     let keys = KEYS.iter().filter(|key| !follows(key)).filter_map(value).collect();
     usable.then_some(Sample { keys, size, rate, result })
-}
-
-/// Whether `key` is the axis, or grows with it.
-fn follows(key: &str, x: &str) -> bool {
-    match key {
-        "size_bytes" | "input_shape" => matches!(x, "size_bytes" | "m" | "batch_size" | "sequence_length"),
-        "m" => matches!(x, "size_bytes" | "m"),
-        key => key == x,
-    }
 }
 
 /// The values that `samples` take for `key`.
@@ -195,26 +156,6 @@ fn split<'a, 'b>(samples: Vec<&'a Sample<'b>>, fixed: Vec<String>) -> Vec<Part<'
     }
 }
 
-fn describe(key: &str, value: &str) -> String {
-    match key {
-        "batch_size" => format!("batch {value}"),
-        "sequence_length" => format!("{value} positions"),
-        "zero_stage" => format!("ZeRO {value}"),
-        "num_ranks" => format!("{value} ranks"),
-        "kernels" => format!("{value} kernels"),
-        "m" => format!("{value} rows"),
-        "request_rate" => format!("{value} requests/s"),
-        "size_bytes" => value.parse().map_or_else(|_| value.to_owned(), format_bytes),
-        "threads" if value == "1" => "1 thread".to_owned(),
-        "threads" => format!("{value} threads"),
-        "cache" => format!("{value} cache"),
-        "num_gpus" => format!("{value} GPUs"),
-        "block_size" => format!("blocks of {value}"),
-        _ if value.is_empty() => format!("any {key}"),
-        _ => value.to_owned(),
-    }
-}
-
 /// What stands for a type of number, where it has a color of its own.
 pub(super) fn dtype_paint(dtype: &str) -> Option<Paint> {
     Some(match dtype {
@@ -226,14 +167,9 @@ pub(super) fn dtype_paint(dtype: &str) -> Option<Paint> {
     })
 }
 
-/// What a line is where its name does not say otherwise.
-fn is_usual(key: &str, value: &str) -> bool {
-    matches!((key, value), ("stores", "temporal") | ("cache", "hot") | ("threads", "1"))
-}
-
 /// The lines, named by what differs between them, the one that ends highest first.
 fn told<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
-    let varying: Vec<&str> = KEYS.into_iter().filter(|key| values(samples, key).len() > 1).collect();
+    let varying: Vec<&str> = KEYS.iter().copied().filter(|key| values(samples, key).len() > 1).collect();
     let tiers = values(samples, TIER);
     // Tiers are measured in unlike ways, which need not be told where each has one.
     let of_tier = |tier: &&str| {

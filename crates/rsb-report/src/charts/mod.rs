@@ -32,7 +32,7 @@ pub use comparison::comparison;
 pub use devices::device_grids;
 pub use distribution::distribution;
 pub use kinds::{CHART_KINDS, ChartKind, ChartSource, ChartSubject, kinds_table};
-pub use lines::throughput_by_size;
+pub use lines::{AXES as LINE_AXES, LINE_KEYS, throughput_by_size};
 pub use machines::machines;
 pub use recommendation::recommendation;
 pub use trend::{trend_chart, trend_window};

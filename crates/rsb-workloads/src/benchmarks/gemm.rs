@@ -9,7 +9,7 @@ use rsb_model::{BackendId, DeviceType, Fields, Params, Reason};
 use super::{axis, dtype, grid, is_cpu, last_level_cache, newer, number, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::plausibility::Compute;
+use crate::plausibility::{Compute, lie_in};
 use crate::timed::{PreparedCase, Timed};
 
 /// C = alpha·A·B + beta·C.
@@ -86,8 +86,8 @@ const AXES: &[AxisInfo] = &[
     THREADS,
 ];
 
-/// More sets of matrices empty any cache no better.
-const MOST_SETS: u32 = 64;
+/// More sets of matrices empty no cache better: the smallest products, of a few KiB, then fill one of 256 MiB.
+const MOST_SETS: u32 = 1 << 16;
 
 /// What does products on a vendor's GPUs through its own runtime: the libraries, and kernels of our own.
 fn gpu_providers(device: &DeviceInfo) -> Option<[&'static str; 4]> {
@@ -99,12 +99,16 @@ fn gpu_providers(device: &DeviceInfo) -> Option<[&'static str; 4]> {
     Some([library, light, "native", "native-naive"])
 }
 
+/// What is large enough for a GPU's matrix units.
+fn large_product(device: &DeviceInfo) -> &'static str {
+    if device.device_type == DeviceType::Gpu { "4096x4096x4096" } else { "256x256x256" }
+}
+
 /// What GPUs are bought for: every type of their matrix units, what follows a product in a model, and the library's choice
 /// of an algorithm against the best of some. Products of fp8 have B stored as n×k, as layers of models keep their weights:
 /// on most GPUs there are no others.
 fn matrix_units(device: &DeviceInfo, [_, light, ..]: [&str; 4]) -> Vec<Grid> {
-    let size = if device.device_type == DeviceType::Gpu { "4096x4096x4096" } else { "256x256x256" };
-    let large = || axis("shape", &[size]);
+    let large = || axis("shape", &[large_product(device)]);
     let by_light = || axis("provider", &[light]);
     vec![
         grid([axis("dtype", &["f16", "tf32"]), large()]),
@@ -137,6 +141,10 @@ impl Benchmark for GemmBenchmark {
             grid([axis("dtype", &["f16"]), axis("shape", &["256x256x256"])]),
             grid([axis("dtype", &["f32"]), transformer()]),
         ];
+        if gpu_providers(device).is_some() {
+            // The type that models run in. No other axis is set: with axes chosen by hand nothing is measured twice.
+            grids.push(grid([axis("dtype", &["bf16"]), axis("shape", &[large_product(device)])]));
+        }
         if breadth == Breadth::Quick {
             return grids;
         }
@@ -205,7 +213,7 @@ impl Benchmark for GemmBenchmark {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let transpose = params.text("transpose").unwrap_or("nn").to_owned();
         let sets = match sets(params).map_err(Failure::Skipped)? {
-            0 => beyond_cache(operation.footprint_bytes(), last_level_cache(device.info())),
+            0 => beyond_cache(operation.footprint_bytes(), device.info()),
             some => some,
         };
         let timed = Timed::from_params(device, operation, params)?.rotating(sets)?;
@@ -226,6 +234,8 @@ impl Benchmark for GemmBenchmark {
             fields.set("strides_b", format_shape(&strides(op.k, op.n, op.transpose_b)));
             fields.set("strides_c", format_shape(&strides(op.m, op.n, false)));
             fields.set("memory_bandwidth_gb_s", gigabytes_per_second(timed.operation.bytes_moved(), time_ns));
+            // Where nothing takes turns, all of it is as near as its size lets it be.
+            lie_in(timed.operation.footprint_bytes().saturating_mul(u64::from(sets)), timed, &mut fields);
             let compute = Compute::measure(timed, time_ns)?;
             if let Some(share) = compute.utilization_percent() {
                 fields.set("utilization_percent", share);
@@ -242,9 +252,12 @@ fn strides(rows: u64, columns: u64, transposed: bool) -> [u64; 3] {
     [rows.saturating_mul(columns), row, column]
 }
 
-/// Sets of so many bytes that a cache of so many does not hold: one more than would fill it.
-fn beyond_cache(bytes: u64, cache: u64) -> u32 {
-    u32::try_from(cache / bytes.max(1) + 2).unwrap_or(MOST_SETS).min(MOST_SETS)
+/// Sets of so many bytes that the last cache does not hold, one more than would fill it; as far as half of the memory goes.
+fn beyond_cache(bytes: u64, info: &DeviceInfo) -> u32 {
+    let bytes = bytes.max(1);
+    let wanted = last_level_cache(info) / bytes + 2;
+    let most = (info.usable_memory_bytes / 2 / bytes).clamp(1, u64::from(MOST_SETS));
+    u32::try_from(wanted.min(most)).unwrap_or(MOST_SETS)
 }
 
 fn sets(params: &Params) -> Result<u32, Reason> {
@@ -333,4 +346,26 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         grids.push(grid([types(), axis("shape", &["4096x4096x4096"]), kinds(), axis("rotate", &["1", "0"])]));
     }
     grids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_device::scripted::{Script, ScriptedDevice};
+    use rsb_model::environment::Cache;
+
+    #[test]
+    fn no_cache_holds_the_matrices_that_take_turns() {
+        const MIB: u64 = 1 << 20;
+        let mut info = ScriptedDevice::new(Script::default()).info().clone();
+        info.usable_memory_bytes = 64 << 30;
+        info.caches = vec![Cache { level: 3, size_bytes: 256 * MIB, shared_by: None }];
+        // 64 cubed in f16, 256 cubed in f16, 4096 cubed in f32.
+        for bytes in [32 << 10, 512 << 10, 192 * MIB] {
+            let sets = beyond_cache(bytes, &info);
+            assert!(u64::from(sets) * bytes > 256 * MIB && sets > 1, "{bytes}: {sets}");
+        }
+        info.usable_memory_bytes = 128 * MIB;
+        assert_eq!(beyond_cache(16 * MIB, &info), 4, "as far as the memory goes");
+    }
 }

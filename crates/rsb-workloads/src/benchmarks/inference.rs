@@ -107,6 +107,10 @@ impl Benchmark for Inference {
         // A prompt of the usual length takes a CPU a tenth of a second.
         let glance = axis("sequence_length", &[if is_gpu { "128" } else { "32" }]);
         let mut grids = vec![grid([both(), axis("dtype", &[usual]), small(), glance])];
+        if is_gpu {
+            // What a GPU is bought for: a token more out of weights that no cache holds.
+            grids.push(from_memory(device, usual, &["decode"]));
+        }
         if breadth >= Breadth::Standard {
             let other = if is_gpu { "f32" } else { "f16" };
             let types: &[&str] = if is_gpu { &[usual, "bf16", other] } else { &[usual, other] };
@@ -116,7 +120,7 @@ impl Benchmark for Inference {
                 // Beside the same in stages.
                 let prompt = grid([axis("phase", &["prefill"]), axis("dtype", &[usual]), small()]);
                 grids.push(fused(prompt));
-                let blocks = from_memory(device, usual);
+                let blocks = from_memory(device, usual, &["prefill", "decode"]);
                 // Sixteen tokens out of memory take a CPU a second.
                 let growing = if is_gpu { blocks.clone() } else { grid([axis("dtype", &[usual]), small()]) };
                 let mut tokens = grid([axis("phase", &["decode"]), axis("output_length", &["16"])]);
@@ -153,6 +157,12 @@ impl Benchmark for Inference {
                     grid([axis("vocabulary", &["128256"]), axis("sequence_length", &["512"])]),
                 ));
             }
+            if is_gpu {
+                // A block of Llama 3 70B.
+                let mut wide = llama(usual, "1", grid([axis("sequence_length", &["512"])]));
+                with(&mut wide, axis("heads", &["64x128"]));
+                grids.push(wide);
+            }
             if is_cpu(device) {
                 grids.push(grid([both(), axis("dtype", &["f32"]), small(), ("threads", thread_counts(device))]));
             }
@@ -173,7 +183,7 @@ impl Benchmark for Inference {
         let mode = if is_graph { LaunchMode::Graph } else { LaunchMode::Stream };
         let decoder = Decoder::prepare(device, shape, mode, &options)?;
         let phase = params.text("phase").unwrap_or_default().to_owned();
-        Ok(Box::new(Case { device, shape, options, decoder, phase }))
+        Ok(Box::new(Case { device, shape, options, decoder, phase, launch_mode: mode }))
     }
 }
 
@@ -188,14 +198,19 @@ fn as_graph(mut grid: Grid) -> Grid {
 }
 
 /// Blocks of Llama 3 8B, as many as no cache holds: a token more is then a matter of memory.
-fn from_memory(device: &DeviceInfo, dtype: &str) -> Grid {
+fn from_memory(device: &DeviceInfo, dtype: &str, phases: &[&str]) -> Grid {
     let is_gpu = device.device_type == DeviceType::Gpu;
     let of_layer = LLAMA_3_8B.weights() * if is_gpu { 2 } else { 4 };
-    llama(
-        dtype,
-        &layers_beyond(device, of_layer),
-        grid([axis("sequence_length", &[if is_gpu { "512" } else { "32" }])]),
-    )
+    let layers = layers_beyond(device, of_layer);
+    let mut blocks = llama(dtype, &layers, grid([axis("sequence_length", &[if is_gpu { "512" } else { "32" }])]));
+    with(&mut blocks, axis("phase", phases));
+    blocks
+}
+
+/// Another axis, or other values of one.
+fn with(grid: &mut Grid, axis: (&'static str, Vec<String>)) {
+    grid.retain(|(name, _)| *name != axis.0);
+    grid.push(axis);
 }
 
 /// As many as have four times the last-level cache.
@@ -206,14 +221,13 @@ fn layers_beyond(device: &DeviceInfo, bytes_of_layer: u64) -> String {
 /// A token more with weights of few bits. On a GPU of as many blocks of Llama 3 8B as no cache holds even of 4 bits, beside
 /// the same with weights as wide as all else; on a CPU beside those of [`from_memory`], as more take it minutes to fill.
 fn narrow(device: &DeviceInfo, dtype: &str, small: (&'static str, Vec<String>)) -> Vec<Grid> {
-    let decode = || axis("phase", &["decode"]);
     let of_weights = |mut grid: Grid, weights: &[&str]| {
-        grid.retain(|(name, _)| *name != "phase");
-        grid.extend([decode(), axis("weights", weights)]);
+        with(&mut grid, axis("phase", &["decode"]));
+        with(&mut grid, axis("weights", weights));
         grid
     };
     if is_cpu(device) {
-        return vec![of_weights(from_memory(device, dtype), &["i8", "i4"])];
+        return vec![of_weights(from_memory(device, dtype, &["decode"]), &["i8", "i4"])];
     }
     if device.device_type != DeviceType::Gpu {
         return vec![of_weights(grid([axis("dtype", &[dtype]), small]), &["i8", "i4"])];
@@ -328,6 +342,7 @@ struct Case<'d> {
     options: Options,
     decoder: Decoder<'d>,
     phase: String,
+    launch_mode: LaunchMode,
 }
 
 impl Prepared for Case<'_> {
@@ -361,6 +376,7 @@ impl Prepared for Case<'_> {
                 fields.set(name, size);
             }
         }
+        fields.extend(self.form());
         fields.set("architecture_type", "transformer-decoder");
         fields.set("model_size_gb", self.shape.weight_bytes() as f64 / 1e9);
         if let Some(narrow) = self.shape.narrow {
@@ -397,6 +413,17 @@ impl Prepared for Case<'_> {
 }
 
 impl Case<'_> {
+    /// What the blocks are made of and how a pass is started, by the names of the axes.
+    fn form(&self) -> Fields {
+        let Shape { mlp, norm, rotary, fused, .. } = self.shape;
+        Fields::new()
+            .with("attention", if fused { "fused" } else { "staged" })
+            .with("launch_mode", if self.launch_mode == LaunchMode::Graph { "graph" } else { "stream" })
+            .with("mlp", if mlp == Mlp::SwiGlu { "swiglu" } else { "gelu" })
+            .with("norm", if norm == NormalizeOp::RmsNorm { "rms" } else { "layer" })
+            .with("positions", if rotary { "rotary" } else { "none" })
+    }
+
     /// What the tokens read at least, each weight, key and value once a token, by the time; and its share of what memory
     /// can do, where they lie in memory: of the peak, or of what a read of an array reaches beside it.
     fn memory(&self, time_ns: f64) -> Result<Fields, Failure> {

@@ -2,16 +2,19 @@
 
 use rsb_device::operation::{HostMemory, MemoryStream, Stores, StreamPattern, Transfer, TransferDirection};
 use rsb_device::{Device, DeviceInfo, Operation, Options, Registry, host_cpu};
-use rsb_model::{Dtype, Params, Reason};
+use rsb_model::{DeviceType, Dtype, Params, Reason};
 
 use super::memory_transfer::{has_two_queues, largest, rates, whole};
-use super::{axis, bandwidth, bytes, dtype, grid, last_level_caches, latency, sizes, stream_size};
+use super::{axis, bandwidth, bytes, dtype, grid, last_level_cache, last_level_caches, latency, sizes, stream_size};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::timed::{PreparedCase, Timed};
 
 /// Work within each memory, transfers over the link.
 pub(super) struct MemoryTiers;
+
+/// Fits in the first cache of anything.
+const SMALLEST: u64 = 8 << 10;
 
 const MEMORIES: &[&str] = &["device", "host"];
 const LINKS: &[&str] = &["host-to-device", "device-to-host", "bidirectional"];
@@ -131,23 +134,32 @@ impl Benchmark for MemoryTiers {
     }
 }
 
-/// The cases for a GPU in a host. Sizes are the GPU's, but the host's largest is one that its own caches do not hold.
+/// The cases for a GPU in a host. Sizes are the GPU's, but the largest within a memory is one that the caches before it do
+/// not hold: the host's own, or the GPU's last (256 MiB on an MI300X, as much as a whole array would be).
 fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec<Grid> {
     let large = largest(device);
     let of_host = large.max(stream_size(host, last_level_caches(host)));
-    let smaller: &[u64] = match breadth {
-        Breadth::Quick => &[],
-        Breadth::Standard => &[16],
-        Breadth::Full => &[256, 64, 16, 4],
+    // Software that stands for a GPU has no memory of its own.
+    let is_real = device.device_type == DeviceType::Gpu;
+    let of_device = if is_real { large.max(stream_size(device, last_level_cache(device))) } else { large };
+    let up_to = |most: u64| {
+        let mut all = match breadth {
+            Breadth::Quick => Vec::new(),
+            Breadth::Standard => vec![large / 16],
+            // From the first cache on.
+            Breadth::Full => std::iter::successors(Some(SMALLEST), |size| size.checked_mul(4)).collect(),
+        };
+        all.retain(|&size| size < most);
+        all.push(most);
+        sizes("size", &all)
     };
-    let up_to = |most| sizes("size", &smaller.iter().map(|part| large / part).chain([most]).collect::<Vec<_>>());
     let mut grids = vec![
-        grid([axis("tier", &["device"]), up_to(large)]),
+        grid([axis("tier", &["device"]), up_to(of_device)]),
         grid([axis("tier", &["host"]), up_to(of_host)]),
         grid([axis("tier", links(breadth, device)), up_to(large)]),
     ];
     if breadth > Breadth::Quick {
-        for (&tier, large) in MEMORIES.iter().zip([large, of_host]) {
+        for (&tier, large) in MEMORIES.iter().zip([of_device, of_host]) {
             let at = || [axis("tier", &[tier]), sizes("size", &[large])];
             let others = axis("operation", &["read", "write", "triad", "read_write", "latency"]);
             grids.push(at().into_iter().chain([others]).collect());
@@ -177,23 +189,43 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// The largest size of `tier` where the host has so many threads and last-level caches of 105 MiB for every 32.
-    fn largest_of(tier: &str, threads: u32, memory_bytes: u64) -> u64 {
+    /// The sizes of `tier` where the host has so many threads and last-level caches of 105 MiB for every 32, and the GPU a
+    /// last cache of `cache`.
+    fn sizes_of(tier: &str, breadth: Breadth, (threads, memory_bytes): (u32, u64), cache: u64) -> Vec<u64> {
         let mut gpu = ScriptedDevice::new(Script::default()).info().clone();
+        gpu.device_type = DeviceType::Gpu;
         gpu.usable_memory_bytes = 64 << 30;
+        gpu.caches = vec![Cache { level: 2, size_bytes: cache, shared_by: None }];
         let caches = vec![Cache { level: 3, size_bytes: 105 * MIB, shared_by: Some(32) }];
         let host = DeviceInfo { units: threads, usable_memory_bytes: memory_bytes, caches, ..gpu.clone() };
-        let grids = grids_beside(Breadth::Standard, &gpu, &host);
+        let grids = grids_beside(breadth, &gpu, &host);
         let of_tier = grids.iter().filter(|grid| grid[0].1.iter().any(|name| name == tier));
         let sizes = of_tier.flat_map(|grid| &grid[1].1);
-        sizes.map(|size| rsb_model::shape::parse_bytes(size).unwrap()).max().unwrap()
+        sizes.map(|size| rsb_model::shape::parse_bytes(size).unwrap()).collect()
+    }
+
+    fn largest_of(tier: &str, threads: u32, memory_bytes: u64) -> u64 {
+        let sizes = sizes_of(tier, Breadth::Standard, (threads, memory_bytes), 8 * MIB);
+        sizes.into_iter().max().unwrap()
     }
 
     #[test]
     fn the_copy_from_ram_is_from_ram() {
         assert_eq!(largest_of("host", 32, 64 << 30), 448 * MIB);
         assert!(largest_of("host", 64, 64 << 30) >= 2 * 4 * 105 * MIB, "two sockets have two caches");
-        assert_eq!(largest_of("host", 32, 2 << 30), 128 * MIB, "as far as its memory goes");
-        assert!(largest_of("device", 32, 64 << 30) < 448 * MIB);
+        assert_eq!(largest_of("host", 32, 2 << 30), 256 * MIB, "as far as its memory goes");
+        assert_eq!(largest_of("device", 32, 64 << 30), 256 * MIB);
+    }
+
+    #[test]
+    fn the_copy_in_hbm_is_not_in_the_cache_before_it() {
+        for breadth in [Breadth::Quick, Breadth::Standard, Breadth::Full] {
+            let largest = |tier| sizes_of(tier, breadth, (32, 64 << 30), 256 * MIB).into_iter().max();
+            assert_eq!(largest("device"), Some(1024 * MIB), "four times the Infinity Cache of an MI300X");
+            assert_eq!(largest("host-to-device"), Some(256 * MIB), "a link has no cache");
+        }
+        let full = sizes_of("device", Breadth::Full, (32, 64 << 30), 256 * MIB);
+        assert_eq!(full.iter().min(), Some(&(8 << 10)));
+        assert!(full.windows(2).take_while(|pair| pair[1] > pair[0]).all(|pair| pair[1] <= 8 * pair[0]), "{full:?}");
     }
 }

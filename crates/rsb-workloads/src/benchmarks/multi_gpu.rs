@@ -102,10 +102,10 @@ impl Benchmark for MultiGpu {
             ])
         };
         let batch = if device.device_type == DeviceType::Gpu { BATCH } else { BATCH_OF_SOFTWARE };
-        let step = |kinds: &[&str], counts: &[&str], overlap: &[&str]| {
+        let step = |dtype: &str, kinds: &[&str], counts: &[&str], overlap: &[&str]| {
             grid([
                 axis("operation", &["data-parallel"]),
-                f32(),
+                axis("dtype", &[dtype]),
                 sizes("size", &[size]),
                 axis("scaling", kinds),
                 axis("num_gpus", counts),
@@ -113,13 +113,15 @@ impl Benchmark for MultiGpu {
                 axis("overlap", overlap),
             ])
         };
-        let mut grids = teams(vec![scaled(&["strong"], &["2"]), step(&["strong"], &["2"], &["on"])]);
+        let mut grids = teams(vec![scaled(&["strong"], &["2"]), step("f32", &["strong"], &["2"], &["on"])]);
         grids.push(copies(vec![(own ^ 1).to_string()], &[64 * MIB]));
         if breadth >= Breadth::Standard {
             let counts = &["2", "4", "8"];
             grids.extend(teams(vec![
                 scaled(&["strong", "weak"], counts),
-                step(&["strong", "weak"], counts, &["off", "on"]),
+                step("f32", &["strong", "weak"], counts, &["off", "on"]),
+                // As models are trained.
+                step("bf16", &["strong", "weak"], counts, &["on"]),
             ]));
             grids.push(copies(others(), &[64 * MIB]));
         }

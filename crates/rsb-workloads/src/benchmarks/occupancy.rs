@@ -250,15 +250,15 @@ fn beside(timed: &mut Timed<'_>, other: &mut Timed<'_>) -> Result<f64, Failure> 
 
 /// What was counted stands beside what was calculated; what was not is null, with the reason.
 fn add_counters(fields: &mut rsb_model::Fields, (profile, asked): (KernelProfile, f64), is_counted: bool) {
-    fields.set("sm_efficiency_percent", None::<f64>);
+    fields.set("profiler", if is_counted { profiler::NAME } else { "none" });
+    fields.set("sm_efficiency_percent", profile.active_percent());
     fields.set("warp_efficiency_percent", profile.wave_efficiency_percent);
     fields.set("global_memory_efficiency_percent", profile.memory_efficiency_percent(asked));
     fields.set(
         "counters_note",
         if is_counted {
-            "by rocprofv3: VALUUtilization, FETCH_SIZE and WRITE_SIZE; what is null it did not count (`rocprofv3 -L` lists what it \
-             can), or the caches gave more than memory; busy compute units are asked of no counter, since each generation counts \
-             them in another unit"
+            "by rocprofv3: VALUUtilization, FETCH_SIZE, WRITE_SIZE, and GRBM_GUI_ACTIVE over GRBM_COUNT; what is null it did not \
+             count (`rocprofv3 -L` lists what it can), or the caches gave more than memory"
         } else {
             "nothing counted: profiler=rocprofv3 asks AMD's counters where this user may; NVIDIA's (CUPTI) are not read"
         },

@@ -3,7 +3,7 @@
 use rsb_device::operation::PeakArithmetic;
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::unit::gigaflops;
-use rsb_model::{Params, Reason};
+use rsb_model::{BackendId, Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, number, thread_counts};
 use crate::axis::{AxisInfo, DTYPE, THREADS};
@@ -36,6 +36,9 @@ impl Benchmark for ComputePeak {
         let mut grids = vec![grid([axis("dtype", &["f32"])])];
         if breadth >= Breadth::Standard {
             grids.push(grid([axis("dtype", &["f64"])]));
+            if matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda) {
+                grids.push(grid([axis("dtype", &["f16"])]));
+            }
             if is_cpu(device) {
                 let types = &["f32", "f64", "bf16", "i8"];
                 grids.push(grid([axis("dtype", types), ("threads", thread_counts(device))]));

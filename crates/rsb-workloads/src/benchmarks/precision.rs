@@ -58,8 +58,17 @@ impl Benchmark for Precision {
         let of = |operations: &[&str], types: &[&str], size: &str| {
             grid([axis("operation", operations), axis("dtype", types), axis("n", &[size])])
         };
-        let mut grids = vec![of(&["matmul"], if is_cpu(device) { &["f16"] } else { &["f16", "bf16"] }, size)];
+        let by_library = matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda);
+        let glance: &[&str] = match (is_cpu(device), by_library) {
+            (true, _) => &["f16"],
+            (_, true) => &["f16", "bf16", "i8"],
+            _ => &["f16", "bf16"],
+        };
+        let mut grids = vec![of(&["matmul"], glance, size)];
         if breadth >= Breadth::Standard {
+            if is_cpu(device) {
+                grids.push(of(&["matmul"], &["i8"], size));
+            }
             grids.push(of(&["matmul", "convolution", "layer-norm"], types, size));
         }
         if breadth >= Breadth::Standard && !is_cpu(device) {

@@ -112,6 +112,29 @@ fn the_matrix_units_are_used_where_they_are() {
     assert!(odd.to_string().contains("196608"), "{odd}");
 }
 
+/// Of what the table of architectures has a rate for, a peak has a kernel or says by name that it has none.
+#[test]
+fn each_rate_of_the_table_has_a_kernel_or_a_reason() {
+    let mut without = Vec::new();
+    for row in ARCHITECTURES {
+        let gpu = Gpu { arch: row.target, ..MI300X };
+        for rate in row.rates {
+            let peak = Operation::PeakArithmetic(PeakArithmetic { dtype: rate.dtype, operations: MATRIX_PIECE });
+            let options = Options { provider: Some(rate.engine.as_str().to_owned()), ..Options::default() };
+            if let Err(error) = plan(&peak, &options, gpu) {
+                let said = error.to_string();
+                let named = [rate.dtype.as_str(), row.target, "has it, by instructions not used here"];
+                assert!(named.iter().all(|part| said.contains(part)), "{said}");
+                without.push(format!("{} {} {}", row.target, rate.engine.as_str(), rate.dtype));
+            }
+        }
+    }
+    for known in ["gfx906 vector i8", "gfx1030 vector i4", "sm_75 matrix f16", "sm_100 matrix fp4"] {
+        assert!(without.iter().any(|one| one == known), "{known} of {without:?}");
+    }
+    assert!(!without.iter().any(|one| one.starts_with("gfx942")), "{without:?}");
+}
+
 #[test]
 fn block_sizes_are_kept_where_the_kernel_leaves_them_open() {
     let triad = Operation::Stream(MemoryStream {

@@ -18,6 +18,8 @@ fn sensors_that_lie_are_absent() {
         ("gpu/hwmon/hwmon4/temp1_crit", "94000\n"),
         ("gpu/hwmon/hwmon4/in0_input", "0\n"),
         ("gpu/hwmon/hwmon4/in0_label", "vddgfx\n"),
+        ("gpu/hwmon/hwmon4/in1_input", "900\n"),
+        ("gpu/hwmon/hwmon4/in1_label", "vddnb\n"),
         ("gpu/hwmon/hwmon4/freq1_input", "798080000\n"),
         ("gpu/hwmon/hwmon4/freq1_label", "sclk\n"),
         ("gpu/hwmon/hwmon4/power1_average", "41045000\n"),

@@ -123,7 +123,8 @@ fn weights_of_the_standard_decode_lie_in_memory() {
     let mut info = ScriptedDevice::new(Script::default()).info().clone();
     for megabytes in [8, 105, 512] {
         info.caches = vec![rsb_model::environment::Cache { level: 3, size_bytes: megabytes << 20, shared_by: None }];
-        let layers: u64 = from_memory(&info, "f32")[7].1[0].parse().unwrap();
+        let blocks = from_memory(&info, "f32", &["decode"]);
+        let layers: u64 = blocks.iter().find(|(name, _)| *name == "layers").unwrap().1[0].parse().unwrap();
         let shape = Shape { layers, ..LLAMA_3_8B };
         assert!(shape.dtype.bytes(shape.weights()) >= (4 * megabytes) << 20, "{megabytes}");
     }
@@ -197,4 +198,32 @@ fn absurd_sizes_are_refused_for_want_of_memory_and_do_not_overflow() {
     let huge = params("prefill").with("heads", "4294967295x4294967295").with("sequence_length", "4000000000");
     assert!(Inference.footprint_bytes(&huge).unwrap() > 1 << 50);
     assert!(Inference.footprint_bytes(&huge.with("weights", "i4")).unwrap() > 1 << 50);
+}
+
+#[test]
+fn the_form_of_the_blocks_is_in_the_record() {
+    let device = ScriptedDevice::new(Script::default());
+    let form = |params: &Params| {
+        let fields = Inference.prepare(params, &device).unwrap().fields(1e6).unwrap();
+        ["attention", "launch_mode", "mlp", "norm", "positions"].map(|name| fields.text(name).unwrap().to_owned())
+    };
+    assert_eq!(form(&params("decode")), ["staged", "stream", "gelu", "layer", "none"]);
+    let other = params("decode").with("mlp", "swiglu").with("norm", "rms").with("positions", "rotary");
+    assert_eq!(form(&other), ["staged", "stream", "swiglu", "rms", "rotary"]);
+}
+
+#[test]
+fn a_gpu_decodes_out_of_memory_at_a_glance_and_blocks_of_70_billion_in_full() {
+    let mut info = ScriptedDevice::new(Script::default()).info().clone();
+    info.device = "rocm:0".parse().unwrap();
+    info.device_type = DeviceType::Gpu;
+    let has = |breadth, wanted: &[(&str, &str)]| {
+        Inference.grids(breadth, &info).iter().any(|grid| {
+            wanted.iter().all(|(axis, value)| {
+                grid.iter().any(|(name, values)| name == axis && values.iter().any(|known| known == value))
+            })
+        })
+    };
+    assert!(has(Breadth::Quick, &[("phase", "decode"), ("heads", "32x128"), ("kv_heads", "8")]));
+    assert!(has(Breadth::Full, &[("heads", "64x128"), ("kv_heads", "8"), ("layers", "1")]));
 }
