@@ -32,7 +32,8 @@ impl Picture {
 /// # Errors
 /// When there are several for one file, one cannot be drawn, or cannot be written.
 pub(super) fn write(charts: &[Chart], path: Option<&Path>, theme: &Theme, format: ChartFormat) -> CliResult {
-    if format == ChartFormat::Png && !cfg!(feature = "png") {
+    #[cfg(not(feature = "png"))]
+    if format == ChartFormat::Png {
         return Err(without_png());
     }
     let ending = if format == ChartFormat::Png { "png" } else { "svg" };
@@ -75,6 +76,7 @@ fn png(_: &str) -> Result<Vec<u8>, CliError> {
     Err(without_png())
 }
 
+#[cfg(not(feature = "png"))]
 fn without_png() -> CliError {
     crate::commands::export::without("PNG", "png", "--format svg and --format html")
 }
