@@ -12,9 +12,9 @@ COMMAND = ["powermetrics", "--samplers", "gpu_power", "-n", "1", "-i", "500"]
 LIMIT = 20.0
 # Apple has called some by two names.
 FIGURES = {
-    "gpu_clock_mhz": (re.compile(r"^GPU (?:HW )?active frequency:\s*([\d.]+)\s*MHz", re.M), 1),
-    "gpu_utilization_percent": (re.compile(r"^GPU (?:HW )?active residency:\s*([\d.]+)\s*%", re.M), 1),
-    "gpu_power_w": (re.compile(r"^GPU Power:\s*([\d.]+)\s*mW", re.M), 1000),
+    "gpu_clock_mhz": (re.compile(r"^GPU (?:HW )?active frequency:\s*([\d.]+)\s*MHz", re.MULTILINE), 1),
+    "gpu_utilization_percent": (re.compile(r"^GPU (?:HW )?active residency:\s*([\d.]+)\s*%", re.MULTILINE), 1),
+    "gpu_power_w": (re.compile(r"^GPU Power:\s*([\d.]+)\s*mW", re.MULTILINE), 1000),
 }
 
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use rsb_model::architecture::{self, Release};
+use rsb_model::architecture::{self, ToolkitRelease};
 use rsb_model::{BackendId, Reason};
 use timed_child::Stderr;
 
@@ -107,13 +107,13 @@ pub fn compiler(program: &Path, backend: BackendId, limit: Duration) -> Result<(
 
 /// A compiler that is asked about: its backend, its name and the ROCm or CUDA that it is of.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct AskedCompiler {
     backend: BackendId,
     name: &'static str,
-    release: Option<Release>,
+    release: Option<ToolkitRelease>,
 }
 
-impl Asked {
+impl AskedCompiler {
     /// That of `backend`, which is loaded.
     pub fn of(backend: BackendId, compiler: &dyn KernelCompiler) -> Self {
         Self { backend, name: compiler.name(), release: compiler.release() }
@@ -126,8 +126,8 @@ impl Asked {
 /// # Errors
 /// When there is no compiler, or it does not know the architecture, be it that it ends the process over it: which release
 /// does, where that is known.
-pub fn compiles(program: &Path, asked: Asked, arch: &str, limit: Duration) -> Result<(), Reason> {
-    let Asked { backend, name, release } = asked;
+pub fn compiles(program: &Path, asked: AskedCompiler, arch: &str, limit: Duration) -> Result<(), Reason> {
+    let AskedCompiler { backend, name, release } = asked;
     let unknown = |why: String| {
         let cure = "install a newer version of the compiler, or choose an architecture that it knows";
         Reason::new(format!("compilation for {arch}"), why, cure)
@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn asked_to_compile(script: &str) -> Result<(), Reason> {
-        let asked = Asked { backend: BackendId::Rocm, name: "hiprtc", release: Some((5, 2)) };
+        let asked = AskedCompiler { backend: BackendId::Rocm, name: "hiprtc", release: Some((5, 2)) };
         with_program(script, |program| compiles(program, asked, "gfx9000", LONG))
     }
 
@@ -229,11 +229,11 @@ mod tests {
             (Some((7, 2)), "the compiler of rocm does not know gfx950: it ended its process"),
             (None, "the compiler of rocm does not know gfx950: it ended its process"),
         ] {
-            let asked = Asked { backend: BackendId::Rocm, name: "hiprtc", release };
+            let asked = AskedCompiler { backend: BackendId::Rocm, name: "hiprtc", release };
             let reason = with_program("kill -ABRT $$", |program| compiles(program, asked, "gfx950", LONG)).unwrap_err();
             assert!(reason.why.starts_with(said), "{reason}");
         }
-        let early = Asked { backend: BackendId::Rocm, name: "hiprtc", release: Some((6, 4)) };
+        let early = AskedCompiler { backend: BackendId::Rocm, name: "hiprtc", release: Some((6, 4)) };
         let ok = |program: &Path| compiles(program, early, "gfx950", LONG);
         assert_eq!(with_program(r#"echo 'rsb-answer:{"Ok":null}'"#, ok), Ok(()), "it knows it early");
     }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use rsb_model::architecture::Release;
+use rsb_model::architecture::ToolkitRelease;
 use rsb_model::{BackendId, DeviceType, Reason};
 
 use crate::device::{DeviceError, Options};
@@ -141,7 +141,7 @@ pub trait KernelCompiler {
     fn name(&self) -> &'static str;
 
     /// The ROCm or CUDA that it is of; nothing where it does not tell.
-    fn release(&self) -> Option<Release>;
+    fn release(&self) -> Option<ToolkitRelease>;
 
     /// What its times are: of a CPU, or simulated when it is a fake GPU.
     fn device_type(&self) -> DeviceType;

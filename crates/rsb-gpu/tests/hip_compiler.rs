@@ -6,13 +6,13 @@
 
 use rsb_gpu::hip::catalog::{KERNELS, Module};
 use rsb_gpu::hip::{HipCompiler, Source, target};
-use rsb_model::architecture::{ARCHITECTURES, Architecture, Release, unknown};
+use rsb_model::architecture::{ARCHITECTURES, Architecture, ToolkitRelease, unknown};
 
 /// One of each family, by waves and by what its matrix units take.
 const FAMILIES: [&str; 6] = ["gfx90a", "gfx1030", "gfx942", "gfx1100", "gfx950", "gfx1201"];
 
 /// The compiler and the ROCm that it is of; nothing where there is none.
-fn compiler() -> Option<(HipCompiler, Release)> {
+fn compiler() -> Option<(HipCompiler, ToolkitRelease)> {
     match HipCompiler::load() {
         Ok(compiler) => {
             let release = compiler.release().unwrap_or_else(|| panic!("no release in {}", compiler.identity()));

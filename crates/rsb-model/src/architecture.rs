@@ -14,7 +14,7 @@ mod releases;
 mod residency;
 mod table;
 
-pub use releases::{Release, Releases, known, releases, toolkit, unknown};
+pub use releases::{Releases, ToolkitRelease, known, releases, toolkit, unknown};
 pub use residency::{Needs, Residency, residency};
 pub use table::ARCHITECTURES;
 
@@ -34,7 +34,7 @@ pub struct Architecture {
     /// What it can do by data type and engine.
     pub rates: &'static [Rate],
     /// The first ROCm or CUDA whose runtime compiler knows it.
-    pub since: Release,
+    pub since: ToolkitRelease,
     /// Where the figures come from.
     pub source: &'static str,
 }

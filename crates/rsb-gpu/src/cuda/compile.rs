@@ -5,7 +5,7 @@ use std::path::Path;
 
 use cuda_sys::search::CudaPaths;
 use cuda_sys::{Nvrtc, nvrtcProgram, result};
-use rsb_model::architecture::{self, Release};
+use rsb_model::architecture::{self, ToolkitRelease};
 use rsb_model::{DeviceType, Reason};
 
 use super::cubin;
@@ -83,7 +83,7 @@ impl CudaCompiler {
     }
 
     /// The CUDA that it is of.
-    pub fn release(&self) -> Option<Release> {
+    pub fn release(&self) -> Option<ToolkitRelease> {
         let (major, minor) = self.version()?;
         Some((major.try_into().ok()?, minor.try_into().ok()?))
     }
@@ -182,7 +182,7 @@ impl KernelCompiler for CudaCompiler {
         "nvrtc"
     }
 
-    fn release(&self) -> Option<Release> {
+    fn release(&self) -> Option<ToolkitRelease> {
         Self::release(self)
     }
 

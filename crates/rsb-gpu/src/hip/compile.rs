@@ -1,7 +1,7 @@
 //! hiprtc. It works without a device.
 
 use hip_runtime_sys::{Hiprtc, hiprtcProgram};
-use rsb_model::architecture::{self, Release};
+use rsb_model::architecture::{self, ToolkitRelease};
 use rsb_model::{DeviceType, Reason};
 
 use super::code_object;
@@ -61,7 +61,7 @@ impl HipCompiler {
     }
 
     /// The ROCm that it is of, from its file's name: `libhiprtc.so.7.2.53211`.
-    pub fn release(&self) -> Option<Release> {
+    pub fn release(&self) -> Option<ToolkitRelease> {
         let path = self.rtc.loaded.path();
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         release_of(path.file_name()?.to_str()?)
@@ -79,7 +79,7 @@ impl HipCompiler {
 }
 
 /// The major and the minor version behind `.so.`.
-fn release_of(file: &str) -> Option<Release> {
+fn release_of(file: &str) -> Option<ToolkitRelease> {
     let mut parts = file.split_once(".so.")?.1.split('.').map(str::parse);
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
@@ -103,7 +103,7 @@ impl KernelCompiler for HipCompiler {
         "hiprtc"
     }
 
-    fn release(&self) -> Option<Release> {
+    fn release(&self) -> Option<ToolkitRelease> {
         Self::release(self)
     }
 

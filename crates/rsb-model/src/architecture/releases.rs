@@ -4,19 +4,19 @@ use super::ARCHITECTURES;
 use crate::outcome::Reason;
 
 /// A version of ROCm or CUDA, major and minor.
-pub type Release = (u32, u32);
+pub type ToolkitRelease = (u32, u32);
 
 /// The releases whose compiler knows an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Releases {
     /// The first.
-    pub since: Release,
+    pub since: ToolkitRelease,
     /// The last, where a later one dropped it.
-    pub until: Option<Release>,
+    pub until: Option<ToolkitRelease>,
 }
 
 /// NVIDIA's targets without peaks in the table: the release notes of CUDA 11.4, 12.8, 12.9 and 13.0.
-const OTHERS: &[(&str, Release, Option<Release>)] = &[
+const OTHERS: &[(&str, ToolkitRelease, Option<ToolkitRelease>)] = &[
     ("sm_50", (6, 0), Some((12, 9))),
     ("sm_52", (6, 5), Some((12, 9))),
     ("sm_53", (7, 0), Some((12, 9))),
@@ -49,7 +49,7 @@ pub fn known() -> impl Iterator<Item = (&'static str, Releases)> {
 
 impl Releases {
     /// Whether `release` is among them.
-    pub fn contain(&self, release: Release) -> bool {
+    pub fn contain(&self, release: ToolkitRelease) -> bool {
         self.since <= release && self.until.is_none_or(|last| release <= last)
     }
 }
@@ -61,7 +61,7 @@ pub fn toolkit(target: &str) -> &'static str {
 
 /// Why `compiler`, which is of `release`, makes no code for `target`, and which one does; nothing where the table has it
 /// that it does, or does not know the target.
-pub fn unknown(compiler: &str, release: Release, target: &str) -> Option<Reason> {
+pub fn unknown(compiler: &str, release: ToolkitRelease, target: &str) -> Option<Reason> {
     let Releases { since, until } = releases(target)?;
     let (toolkit, (major, minor)) = (toolkit(target), release);
     let (why, cure) = if release < since {

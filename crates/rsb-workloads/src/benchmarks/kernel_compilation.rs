@@ -99,7 +99,7 @@ impl Benchmark for KernelCompilation {
         let backend = compiler::backend_of(&job.arch);
         let compiler = backends.compiler(backend).map_err(Failure::Skipped)?;
         let program = std::env::current_exe().map_err(|error| Failure::Skipped(no_program(&error)))?;
-        child::compiles(&program, child::Asked::of(backend, &*compiler), &job.arch, ASKING)
+        child::compiles(&program, child::AskedCompiler::of(backend, &*compiler), &job.arch, ASKING)
             .map_err(Failure::Skipped)?;
         let mut prepared = Compiling { compiler, job, bytes: 0 };
         prepared.bytes = prepared.compile()?.bytes.len();
