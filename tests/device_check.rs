@@ -13,8 +13,8 @@ mod support;
 
 use std::process::ExitCode;
 
-use common::Bench;
 use common::backend::is_here;
+use common::{Bench, steps};
 
 /// Makes this program the example, and what it asks for devices.
 const AS_CHECK: &str = "DEVICE_CHECK_AS_EXAMPLE";
@@ -93,9 +93,7 @@ fn main() -> ExitCode {
     if std::env::var_os(AS_CHECK).is_some() {
         return device_check::main();
     }
-    // What a test runner asks of a program that has no test harness.
-    let arguments: Vec<String> = std::env::args().collect();
-    let steps: &[(&str, fn())] = &[
+    steps::run(&[
         #[cfg(feature = "rocm")]
         ("the_fake_gpu_of_rocm_does_every_operation_right", rocm),
         #[cfg(feature = "cuda")]
@@ -104,17 +102,5 @@ fn main() -> ExitCode {
         ("pocl_does_every_operation_right", opencl),
         #[cfg(feature = "vulkan")]
         ("lavapipe_does_every_operation_right", vulkan),
-    ];
-    let is_asked =
-        |name: &str| arguments.len() < 2 || arguments.iter().any(|argument| name.contains(argument.as_str()));
-    if arguments.iter().any(|argument| argument == "--list") {
-        if !arguments.iter().any(|argument| argument == "--ignored") {
-            for (name, _) in steps {
-                println!("{name}: test");
-            }
-        }
-        return ExitCode::SUCCESS;
-    }
-    steps.iter().filter(|(name, _)| is_asked(name)).for_each(|(_, step)| step());
-    ExitCode::SUCCESS
+    ])
 }

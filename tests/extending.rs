@@ -10,7 +10,7 @@ mod own_benchmark;
 
 use std::process::ExitCode;
 
-use common::{Bench, ProgramOutput};
+use common::{Bench, ProgramOutput, steps};
 
 /// Makes this program the bench target of the guide, and its workers too.
 const AS_BENCH: &str = "EXTENDING_AS_BENCH";
@@ -110,24 +110,10 @@ fn main() -> ExitCode {
     if std::env::var_os(AS_BENCH).is_some() {
         return own_benchmark::main();
     }
-    // What a test runner asks of a program that has no test harness.
-    let arguments: Vec<String> = std::env::args().collect();
-    let steps: [(&str, fn()); 4] = [
+    steps::run(&[
         ("a_command_becomes_a_gated_benchmark", a_command),
         ("a_closure_becomes_a_gated_benchmark", a_closure),
         ("mistakes_are_told_with_their_cure", mistakes),
         ("a_run_is_followed_by_what_the_settings_ask_for", settings),
-    ];
-    let is_asked =
-        |name: &str| arguments.len() < 2 || arguments.iter().any(|argument| name.contains(argument.as_str()));
-    if arguments.iter().any(|argument| argument == "--list") {
-        if !arguments.iter().any(|argument| argument == "--ignored") {
-            for (name, _) in steps {
-                println!("{name}: test");
-            }
-        }
-        return ExitCode::SUCCESS;
-    }
-    steps.iter().filter(|(name, _)| is_asked(name)).for_each(|(_, step)| step());
-    ExitCode::SUCCESS
+    ])
 }

@@ -6,6 +6,7 @@ pub mod browser;
 pub mod made_up;
 pub mod other_project;
 pub mod revisions;
+pub mod steps;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

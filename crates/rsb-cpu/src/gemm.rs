@@ -17,7 +17,7 @@ use rsb_device::operation::Gemm;
 /// Who can do it, in the order in which they are preferred.
 const PROVIDERS: [&str; 5] = ["gemm", "native", "openblas", "mkl", "onednn"];
 
-/// Whether the crate has f16: on `x86_64` it is built without, since our own kernels are faster.
+/// Whether the crate has f16: on `x86_64` it is built without, since our own kernels have it.
 const CRATE_HAS_F16: bool = cfg!(not(target_arch = "x86_64"));
 
 /// A product, who does it, and on how many threads.
@@ -173,7 +173,7 @@ fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
     }
     match (library, op.dtype) {
         (Library::Crate, Dtype::F16) if !CRATE_HAS_F16 => {
-            lacks("the crate is built without f16 on x86_64, where provider=native is faster".to_owned())
+            lacks("the crate is built without f16 on x86_64, where provider=native has it".to_owned())
         }
         (Library::Crate, Dtype::Bf16 | Dtype::I8) => lacks(format!("the crate has no {}", op.dtype)),
         (Library::Crate, _) => Ok(()),

@@ -41,8 +41,12 @@ impl Ready {
     /// # Errors
     /// When that cannot do it, or there is no memory for what is packed.
     pub(super) fn new(name: &str, product: Product, threads: usize) -> Result<Self, DeviceError> {
+        let way = way::find(name, &product.op).map_err(DeviceError::Unsupported)?;
+        Self::by(way, product, threads)
+    }
+
+    fn by(way: Way, product: Product, threads: usize) -> Result<Self, DeviceError> {
         let op = &product.op;
-        let way = way::find(name, op).map_err(DeviceError::Unsupported)?;
         let with_room = |parts: Vec<Part>| {
             let most = parts
                 .iter()
@@ -238,5 +242,75 @@ fn combine<T: Copy>(op: &Gemm, c: &mut [T], sums: &[f32], wide: fn(T) -> f32, na
     let (alpha, beta) = (op.alpha as f32, op.beta as f32);
     for (c, sum) in c.iter_mut().zip(sums) {
         *c = narrow(if op.reads_c() { alpha * sum + beta * wide(*c) } else { alpha * sum });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernels::Span;
+    use super::*;
+
+    /// A·B of small whole numbers, which every type holds and sums exactly.
+    fn check(way: Way, op: Gemm) {
+        let number = |index: u64, from: u64| ((index * from + index / 7) % 7) as f64 - 3.0;
+        let made = |count: u64, from: u64| (0..count).map(|index| number(index, from)).collect::<Vec<f64>>();
+        let (mut a, mut b) = (made(op.m * op.k, 5), made(op.k * op.n, 3));
+        let pool = ThreadPool::new(2).unwrap();
+        let mut c = vec![0_u32; (op.m * op.n) as usize];
+        macro_rules! run {
+            ($make:expr) => {{
+                let (mut a, mut b) = (a.iter().map($make).collect::<Vec<_>>(), b.iter().map($make).collect::<Vec<_>>());
+                let product =
+                    Product { op, a: Span::of_slice(&mut a), b: Span::of_slice(&mut b), c: Span::of_slice(&mut c) };
+                let ready = Ready::by(way, product, 2).unwrap();
+                // SAFETY: matrices of these sizes, which outlive the call, and C is nobody else's.
+                unsafe { ready.run(&pool) };
+            }};
+        }
+        match op.dtype {
+            Dtype::F16 => run!(|x: &f64| f16::from_f64(*x)),
+            Dtype::Bf16 => run!(|x: &f64| bf16::from_f64(*x)),
+            Dtype::I8 => run!(|x: &f64| *x as i8),
+            _ => run!(|x: &f64| *x as f32),
+        }
+        for (matrix, is_turned, rows, columns) in
+            [(&mut a, op.transpose_a, op.m, op.k), (&mut b, op.transpose_b, op.k, op.n)]
+        {
+            if is_turned {
+                let at = |index: u64| matrix[(index % columns * rows + index / columns) as usize];
+                *matrix = (0..rows * columns).map(at).collect();
+            }
+        }
+        for index in 0..c.len() {
+            let (row, column) = (index / op.n as usize, index % op.n as usize);
+            let pair = |k: usize| a[row * op.k as usize + k] * b[k * op.n as usize + column];
+            let right: f64 = (0..op.k as usize).map(pair).sum();
+            let found = match op.output_dtype() {
+                Dtype::I32 => f64::from(c[index].cast_signed()),
+                // Two in a word.
+                Dtype::F16 => f16::from_bits((c[index / 2] >> (16 * (index % 2))) as u16).to_f64(),
+                _ => f64::from(f32::from_bits(c[index])),
+            };
+            assert!((found - right).abs() < 0.5, "{} {op:?}: {found} is not {right} at {row}, {column}", way.name);
+        }
+    }
+
+    /// Also those that no name leads to here, since the CPU has wider ones.
+    #[test]
+    fn every_way_that_this_cpu_has_makes_the_same_products() {
+        let mut names = Vec::new();
+        for (way, dtypes) in way::here() {
+            for &dtype in dtypes {
+                for (m, n, k) in [(1, 40, 70), (7, 133, 37), (61, 80, 65)] {
+                    for (transpose_a, transpose_b) in [(false, false), (false, true), (true, false), (true, true)] {
+                        check(way, Gemm { transpose_a, transpose_b, ..Gemm::new(dtype, m, n, k) });
+                    }
+                }
+                names.push((way.name, dtype));
+            }
+        }
+        for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8] {
+            assert!(names.contains(&("native", dtype)), "plain code runs everywhere: {names:?}");
+        }
     }
 }

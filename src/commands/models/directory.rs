@@ -22,7 +22,11 @@ pub(super) fn model(name: &str) -> Result<ModelRow, Reason> {
     let dir = if is_here { Some(given) } else { downloaded(name) };
     let dir = dir.ok_or_else(|| {
         let why = format!("there is no directory {name}, and no model of that name was downloaded");
-        let cure = format!("nothing is downloaded here: `hf download {name}`, or name a model of `models list`");
+        let cure = if Path::new(name).is_absolute() || name.starts_with('.') {
+            "correct the path, or name a model of `models list`".to_owned()
+        } else {
+            format!("nothing is downloaded here: `hf download {name}`, or name a model of `models list`")
+        };
         Reason::new(format!("model {name}"), why, cure)
     })?;
     let refused =

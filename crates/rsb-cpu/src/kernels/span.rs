@@ -24,7 +24,7 @@ impl Span {
     }
 
     /// Room of a thread's own. Whoever uses the span sees to it that the room outlives it.
-    pub(super) fn of_slice(room: &mut [f32]) -> Self {
+    pub(crate) fn of_slice<T>(room: &mut [T]) -> Self {
         Self { start: room.as_mut_ptr().cast(), bytes: size_of_val(room) }
     }
 

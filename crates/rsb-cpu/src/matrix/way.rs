@@ -62,6 +62,12 @@ pub(crate) fn check(name: &str, op: &Gemm) -> Result<(), Reason> {
     find(name, op).map(drop)
 }
 
+/// Every way that this CPU has, and for which types, be there wider ones.
+#[cfg(test)]
+pub(super) fn here() -> impl Iterator<Item = (Way, &'static [Dtype])> {
+    ALL.iter().filter(|candidate| (candidate.is_here)()).map(|candidate| (candidate.way, candidate.dtypes))
+}
+
 /// A way, for which types, and where.
 struct Candidate {
     dtypes: &'static [Dtype],
