@@ -142,7 +142,7 @@ fn find(name: &str, op: &Gemm) -> Result<Provider, DeviceError> {
 }
 
 fn unknown(name: &str) -> DeviceError {
-    let why = format!("the CPU has the providers {}, native-avx512 and native-avx2", PROVIDERS.join(", "));
+    let why = format!("the CPU has the providers {}, and {}", PROVIDERS.join(", "), matrix::NAMES[1..].join(", "));
     unsupported(format!("provider {name}"), why, "choose one of these, or leave it to the device")
 }
 

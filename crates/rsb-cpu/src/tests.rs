@@ -329,7 +329,7 @@ fn what_the_cpu_cannot_do_is_unsupported_with_a_cure() {
         (Operation::Gemm(Gemm::new(Dtype::F32, 2, 2, 2)), elsewhere("rocblas")),
         (Operation::Gemm(Gemm::new(Dtype::Bf16, 2, 2, 2)), elsewhere("gemm")),
         (Operation::Gemm(Gemm::new(Dtype::I8, 2, 2, 2)), elsewhere("gemm")),
-        (Operation::PeakArithmetic(PeakArithmetic { dtype: Dtype::F16, operations: 0 }), Options::default()),
+        (Operation::PeakArithmetic(PeakArithmetic { dtype: Dtype::Fp8, operations: 0 }), Options::default()),
         (quantized(Dtype::F64, 64), Options::default()),
         (quantized(Dtype::F32, 48), Options::default()),
     ] {

@@ -32,7 +32,7 @@ pub fn usable_threads() -> u32 {
     u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
-/// Whether the CPU has units of this type that no burst of ours keeps busy: for whole tiles (AMX), or for sums in 16 bits.
+/// Whether the CPU has units for whole tiles of this type (AMX).
 pub fn has_wider_units(dtype: Dtype) -> bool {
     has_flag(&text("/proc/cpuinfo"), flags_of(dtype))
 }
@@ -41,7 +41,7 @@ pub fn has_wider_units(dtype: Dtype) -> bool {
 const fn flags_of(dtype: Dtype) -> &'static [&'static str] {
     match dtype {
         Dtype::Bf16 => &["amx_bf16"],
-        Dtype::F16 => &["amx_fp16", "avx512_fp16"],
+        Dtype::F16 => &["amx_fp16"],
         Dtype::I8 => &["amx_int8"],
         _ => &[],
     }

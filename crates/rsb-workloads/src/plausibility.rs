@@ -113,14 +113,16 @@ pub(crate) fn check_core_rate(gflops: f64, timed: &Timed<'_>) -> Result<(), Fail
     check_cores(gflops, timed.operation.dtype().unwrap_or(Dtype::F32), info, &timed.options)
 }
 
-/// Refuses a rate above what CPU cores can compute in this type without tiles.
+/// Refuses a rate above what CPU cores can compute in this type. Units for whole tiles (AMX) do eight
+/// times as much as vectors.
 fn check_cores(gflops: f64, dtype: Dtype, info: &DeviceInfo, options: &Options) -> Result<(), Failure> {
     let in_a_lane = match dtype {
         Dtype::F16 | Dtype::Bf16 => 2.0,
         Dtype::I8 => 4.0,
         _ => 1.0,
     };
-    let limit = CORE_GFLOPS * in_a_lane * cores(info, options.threads.unwrap_or(1));
+    let in_tiles = if info.device.is_cpu() && host_cpu::has_wider_units(dtype) { 8.0 } else { 1.0 };
+    let limit = CORE_GFLOPS * in_a_lane * in_tiles * cores(info, options.threads.unwrap_or(1));
     check(gflops, limit, "GFLOP/s", "what CPU cores can compute")
 }
 
@@ -212,7 +214,8 @@ fn peak_above(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options)
             None => return Ok(None),
         },
     };
-    let times = if burst == dtype { 1.0 } else { most_over_f32(dtype, host_cpu::has_wider_units(dtype)) };
+    // Without a burst of its own, four i8 take the place of one f32, and numbers of 16 bits are computed in f32.
+    let times = if burst != dtype && dtype == Dtype::I8 { 4.0 } else { 1.0 };
     let mut limit = peak;
     for _ in 0..LOOKS {
         if gflops <= limit * times * CPU_SLACK {
@@ -225,16 +228,6 @@ fn peak_above(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options)
     }
     check(gflops, limit * times * CPU_SLACK, "GFLOP/s", "twice the peak measured beside it")?;
     Ok((times <= 1.0).then_some(peak))
-}
-
-/// How much more than f32 a CPU does of a type that it has no burst of: units for whole tiles of bf16, f16 or i8 (AMX) do up to
-/// 32 times as much, four i8 take the place of one f32, and numbers of 16 bits are else computed in f32.
-fn most_over_f32(dtype: Dtype, has_wider_units: bool) -> f64 {
-    match dtype {
-        _ if has_wider_units => 32.0,
-        Dtype::I8 => 4.0,
-        _ => 1.0,
-    }
 }
 
 /// As many times what one core does alone as there are threads: all of them together are rarely undisturbed on a busy
@@ -288,7 +281,9 @@ pub(crate) fn burst(info: &DeviceInfo, dtype: Dtype, threads: u32) -> u64 {
     if gpu::is_gpu(info) {
         gpu::burst_operations(info, dtype)
     } else {
-        PeakArithmetic::UNIT * 512 * u64::from(threads.max(1))
+        // Units for whole tiles do up to 32 times as much.
+        let times = if info.device.is_cpu() && host_cpu::has_wider_units(dtype) { 32 } else { 1 };
+        PeakArithmetic::UNIT * 512 * times * u64::from(threads.max(1))
     }
 }
 

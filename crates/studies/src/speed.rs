@@ -64,6 +64,19 @@ impl Program {
         Ok(document["benchmarks"].as_array().cloned().unwrap_or_default())
     }
 
+    /// The rate of one product on so many threads; `None` when it was skipped.
+    fn gemm(
+        &self,
+        (shape, threads): (&Shape, &str),
+        provider: &str,
+        environment: &[(&str, &str)],
+    ) -> Result<Option<f64>> {
+        let more = [format!("dtype={}", shape.dtype), format!("threads={threads}"), format!("provider={provider}")];
+        let axes = shape.axes.iter().copied().chain(more.iter().map(String::as_str)).flat_map(|axis| ["--axis", axis]);
+        let arguments: Vec<&str> = ["gemm", "--replicates", "1"].into_iter().chain(axes).collect();
+        self.figure_beside(environment, &arguments, "gflops")
+    }
+
     /// One metric of the one case that `arguments` choose; `None` when it was skipped.
     fn figure(&self, arguments: &[&str], metric: &str) -> Result<Option<f64>> {
         self.figure_beside(&[], arguments, metric)
@@ -163,9 +176,32 @@ fn stream_copy(binary: &Path, bytes: u64, stores: &str) -> Result<Option<f64>> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().ok())
 }
 
-/// Variables that keep the peers of products to AVX2, and to VNNI where that is beside it.
-const CAPPED: [(&str, &str); 3] =
-    [("ONEDNN_MAX_CPU_ISA", "AVX2_VNNI"), ("OPENBLAS_CORETYPE", "Haswell"), ("MKL_ENABLE_INSTRUCTIONS", "AVX2")];
+/// An instruction set that both sides keep to.
+struct Cap {
+    name: &'static str,
+    /// Our provider that does.
+    ours: &'static str,
+    /// Variables that keep the peers to it.
+    peers: [(&'static str, &'static str); 3],
+}
+
+/// AVX2, and VNNI where that is beside it.
+const AVX2: Cap = Cap {
+    name: "AVX2",
+    ours: "native-avx2",
+    peers: [("ONEDNN_MAX_CPU_ISA", "AVX2_VNNI"), ("OPENBLAS_CORETYPE", "Haswell"), ("MKL_ENABLE_INSTRUCTIONS", "AVX2")],
+};
+
+/// All of AVX-512, where a CPU has AMX beside it.
+const AVX512: Cap = Cap {
+    name: "AVX-512",
+    ours: "native-avx512",
+    peers: [
+        ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16"),
+        ("OPENBLAS_CORETYPE", "SkylakeX"),
+        ("MKL_ENABLE_INSTRUCTIONS", "AVX512"),
+    ],
+};
 
 /// A product, and how it is written in a table.
 struct Shape {
@@ -186,40 +222,39 @@ fn gemm_against_providers(program: &Program) -> Result<()> {
     let token =
         |dtype| Shape { dtype, axes: &["shape=1x4096x4096", "transpose=nt"], shown: "1×4096×4096, B transposed" };
     let squares = || [square("f32", 2048), square("bf16", 2048), square("i8", 2048)];
-    let shapes = [square("f32", 1024), square("f64", 1024), token("bf16"), token("i8")];
+    let shapes = [square("f16", 2048), square("f32", 1024), square("f64", 1024), token("bf16"), token("i8")];
     for shape in squares().iter().chain(&shapes) {
         for threads in &threads {
             for peer in ["gemm", "openblas", "mkl", "onednn"] {
-                gemm_against(program, shape, threads, ("auto", peer))?;
+                gemm_against(program, (shape, threads), peer, None)?;
             }
         }
     }
-    for shape in &squares() {
-        for threads in &threads {
-            for peer in ["openblas", "mkl", "onednn"] {
-                gemm_against(program, shape, threads, ("native-avx2", peer))?;
+    let has_tiles = program.gemm((&square("bf16", 1024), "1"), "native-amx", &[])?.is_some();
+    for cap in has_tiles.then_some(&AVX512).into_iter().chain([&AVX2]) {
+        for shape in &squares() {
+            for threads in &threads {
+                for peer in ["openblas", "mkl", "onednn"] {
+                    gemm_against(program, (shape, threads), peer, Some(cap))?;
+                }
             }
         }
     }
     Ok(())
 }
 
-/// A row of one product by a provider of ours and by a peer, which is capped where ours is; none where the peer has none.
-fn gemm_against(program: &Program, shape: &Shape, threads: &str, (ours, peer): (&str, &str)) -> Result<()> {
-    let is_capped = ours == "native-avx2";
-    let environment: &[(&str, &str)] = if is_capped { &CAPPED } else { &[] };
-    let gemm = |provider: &str| {
-        let more = [format!("dtype={}", shape.dtype), format!("threads={threads}"), format!("provider={provider}")];
-        let axes = shape.axes.iter().copied().chain(more.iter().map(String::as_str)).flat_map(|axis| ["--axis", axis]);
-        let arguments: Vec<&str> = ["gemm", "--replicates", "1"].into_iter().chain(axes).collect();
-        program.figure_beside(environment, &arguments, "gflops")
-    };
+/// A row of one product on so many threads by a provider of ours and by a peer; none where the peer has none.
+fn gemm_against(program: &Program, product: (&Shape, &str), peer: &str, cap: Option<&Cap>) -> Result<()> {
+    let (shape, threads) = product;
+    let ours = cap.map_or("auto", |cap| cap.ours);
+    let environment: &[(&str, &str)] = cap.map_or(&[], |cap| &cap.peers);
+    let gemm = |provider: &str| program.gemm(product, provider, environment);
     if gemm(peer)?.is_none() {
         return Ok(());
     }
     let sides = interleaved(|| gemm(ours), || gemm(peer))?;
-    let cap = if is_capped { ", both capped to AVX2" } else { "" };
-    let what = format!("gemm {} {}, threads: {threads}, against {peer}{cap}", shape.dtype, shape.shown);
+    let capped = cap.map_or_else(String::new, |cap| format!(", both capped to {}", cap.name));
+    let what = format!("gemm {} {}, threads: {threads}, against {peer}{capped}", shape.dtype, shape.shown);
     row(&what, "GFLOP/s", sides);
     Ok(())
 }

@@ -3,11 +3,16 @@
 //! Each chain goes `x ← u·x + v`, `x ← a·x + x` by turns, with random u and v and an a from -3/4 to -1/2: full mantissas,
 //! bounded, unlike in every chain and lane. It ends where f64 says it does, however many turns it made.
 
+#[cfg(target_arch = "x86_64")]
 mod dots;
+#[cfg(target_arch = "x86_64")]
+mod halves;
+#[cfg(target_arch = "x86_64")]
+mod tiles;
 
 use std::sync::Mutex;
 
-use half::bf16;
+use half::{bf16, f16};
 use rsb_model::Dtype;
 
 use super::{Bound, CpuKernel, ThreadPool, no_kernel, unsupported};
@@ -24,23 +29,58 @@ const CHAINS: usize = 12;
 /// Does `units` times [`PeakArithmetic::UNIT`] operations and gives max|x − ref| / max|ref| over all chains and lanes.
 type Burst = fn(units: usize) -> f64;
 
-pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, DeviceError> {
-    let (burst, name) = match op.dtype {
-        Dtype::F32 => burst_f32(),
-        Dtype::F64 => burst_f64(),
-        Dtype::Bf16 | Dtype::I8 => dots::burst(op.dtype)?,
+/// A burst that the CPU has.
+#[derive(Clone, Copy)]
+struct Found {
+    burst: Burst,
+    name: &'static str,
+    /// Units that it does at once.
+    grain: usize,
+}
+
+/// The widest burst of `dtype`.
+///
+/// # Errors
+/// When the CPU has no unit for it.
+fn find(dtype: Dtype) -> Result<Found, DeviceError> {
+    let vectors = |(burst, name)| Ok(Found { burst, name, grain: 1 });
+    match dtype {
+        Dtype::F32 => return vectors(burst_f32()),
+        Dtype::F64 => return vectors(burst_f64()),
+        Dtype::F16 | Dtype::Bf16 | Dtype::I8 => {}
         other => {
-            return Err(no_kernel("peak arithmetic", other, "f32 and f64, and for bf16 and i8 where it has units"));
+            return Err(no_kernel(
+                "peak arithmetic",
+                other,
+                "f32 and f64, and for f16, bf16 and i8 where it has units",
+            ));
         }
-    };
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(found) = tiles::burst(dtype).or_else(|| match dtype {
+        Dtype::F16 => halves::burst(),
+        _ => dots::burst(dtype),
+    }) {
+        return Ok(found);
+    }
+    let why = "this CPU has no unit for it: it is computed in f32, or in wider whole numbers";
+    Err(unsupported(format!("peak arithmetic of {dtype}"), why, "choose f32 or f64"))
+}
+
+pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    let Found { burst, name, grain } = find(op.dtype)?;
     let units = (op.operations / PeakArithmetic::UNIT) as usize;
+    if !units.is_multiple_of(grain) {
+        let why = format!("{name} does {} operations at once", grain as u64 * PeakArithmetic::UNIT);
+        return Err(unsupported(format!("{} operations", op.operations), why, "ask for a multiple of it"));
+    }
     let (dtype, output) = (op.dtype, bound.span(0));
     let largest = Mutex::new(0.0);
     Ok(CpuKernel::new(name, move || {
         let pool: &ThreadPool = &bound.pool;
         set(&largest, |_| 0.0);
         pool.each(|index| {
-            let share = pool.share(index, units, 1).len();
+            let share = pool.share(index, units, grain).len();
             if share > 0 {
                 let error = burst(share);
                 // What is no number stays none.
@@ -53,6 +93,7 @@ pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, Dev
         unsafe {
             match dtype {
                 Dtype::F64 => output.slice_mut::<f64>(&(0..1)).fill(end),
+                Dtype::F16 => output.slice_mut::<f16>(&(0..1)).fill(f16::from_f64(end)),
                 Dtype::Bf16 => output.slice_mut::<bf16>(&(0..1)).fill(bf16::from_f64(end)),
                 Dtype::I8 => output.slice_mut::<i8>(&(0..1)).fill(end as i8),
                 _ => output.slice_mut::<f32>(&(0..1)).fill(end as f32),
@@ -265,5 +306,24 @@ mod tests {
         let half_a_turn =
             order(operands).map(|[u, v, a]| std::array::from_fn(|l| u[l] * end_of(u[l], v[l], a[l]) + v[l]));
         assert!(error(operands, &half_a_turn) > 0.1);
+    }
+
+    /// Every burst of other types that this CPU has, be there wider ones.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn sums_of_products_end_where_they_should_and_those_that_never_moved_do_not() {
+        let types = [(Dtype::Bf16, 1e-6), (Dtype::F16, 8.0 * 2_f64.powi(-11)), (Dtype::I8, 0.0)];
+        let all = types.into_iter().flat_map(|(dtype, most)| {
+            let vectors = if dtype == Dtype::F16 { halves::burst() } else { dots::burst(dtype) };
+            [tiles::burst(dtype), vectors].into_iter().flatten().map(move |found| (found, dtype, most))
+        });
+        for (Found { burst, name, grain }, dtype, most) in all {
+            for turns in [1, 2, 5, 64] {
+                let error = burst(turns * grain);
+                assert!(error <= most, "{dtype} by {name}: {error:e}");
+            }
+            assert!((burst(0) - 1.0).abs() < 1e-12, "{dtype} by {name}");
+        }
+        assert!(find(Dtype::Fp8).is_err());
     }
 }

@@ -8,10 +8,15 @@ use rsb_device::operation::Gemm;
 use super::pack::{Packing, Source};
 use super::tile::less_128_of_b;
 use super::unit::{MOST_LANES, Unit};
+use super::way::Sums;
 use super::{Room, Task, is_direct};
 
 /// Rows up to which B is not packed where its columns lie along the depth, which takes long to pack.
 const FEW: usize = 48;
+/// The same where tiles do it.
+const FEW_OF_TILES: usize = 128;
+/// Rows up to which vectors do it all the same: there is little to do beside reading B.
+pub(super) const LEAST_OF_TILES: usize = 5;
 /// The same of other B.
 const FEW_ACROSS: usize = 10;
 /// Columns that are summed at once where sums go along the lanes.
@@ -22,9 +27,31 @@ const COLUMNS_OF_ONE: usize = 8;
 /// Those of matrices whose rows are a power of two apart share the ways of one set of the first cache.
 const DEPTH: usize = 8;
 
-/// Whether B is better not packed for so many rows of a product.
-pub(super) fn are_few(rows: usize, op: &Gemm) -> bool {
-    rows <= if op.transpose_b { FEW } else { FEW_ACROSS }
+/// How products of few rows are made, without packing B.
+#[derive(Clone, Copy)]
+pub(super) struct Few {
+    pub(super) sums: Sums,
+    /// Elements of A in a word.
+    pub(super) group: usize,
+    /// Rows up to which it is better, where columns of B lie along the depth.
+    most: usize,
+}
+
+impl Few {
+    /// By vectors.
+    pub(super) const fn of_vectors(sums: Sums, group: usize) -> Self {
+        Self { sums, group, most: FEW }
+    }
+
+    /// By tiles, which keep up with more rows.
+    pub(super) const fn of_tiles(sums: Sums, group: usize) -> Self {
+        Self { sums, group, most: FEW_OF_TILES }
+    }
+
+    /// Whether B is better not packed for so many rows of a product.
+    pub(super) fn is_for(&self, rows: usize, op: &Gemm) -> bool {
+        rows <= if op.transpose_b { self.most } else { FEW_ACROSS }
+    }
 }
 
 /// Words of a row of A in the room, for `words` words: behind the end are zeros.

@@ -29,6 +29,17 @@ pub(super) unsafe trait Packing {
         // SAFETY: as many words as any vector has.
         unsafe { U::load(words.as_ptr()) }
     }
+    /// The words of `WIDTH` lanes that lie side by side, of elements `step` apart.
+    ///
+    /// # Safety
+    /// All of them are there, and `to` has room for as many words.
+    #[inline(always)]
+    unsafe fn columns<const WIDTH: usize>(at: *const Self::Element, step: usize, to: *mut u32) {
+        for lane in 0..WIDTH {
+            // SAFETY: by the promise of the caller.
+            unsafe { *to.add(lane) = Self::word(at.add(lane), step, Self::GROUP) };
+        }
+    }
     /// A vector of words whose elements lie `stride` apart, each word one element behind the last.
     #[inline(always)]
     unsafe fn vector_of_columns<U: Unit>(at: *const Self::Element, stride: usize) -> U::Vector {
@@ -43,7 +54,7 @@ pub(super) unsafe trait Packing {
 }
 
 macro_rules! packing {
-    ($(#[$about:meta])* $name:ident, $element:ty, $group:literal, |$value:ident, $index:ident| $place:expr, |$word:ident| $finish:expr, |$at:ident| $next:expr $(, $vector:ident)?) => {
+    ($(#[$about:meta])* $name:ident, $element:ty, $group:literal, |$value:ident, $index:ident| $place:expr, |$word:ident| $finish:expr, |$at:ident| $next:expr $(, vector: $vector:ident)? $(, columns: $columns:ident)?) => {
         $(#[$about])*
         pub(super) struct $name;
 
@@ -75,6 +86,15 @@ macro_rules! packing {
                 unsafe fn vector<U: Unit>(at: *const $element) -> U::Vector {
                     // SAFETY: as above.
                     unsafe { U::$vector(at) }
+                }
+            )?
+
+            $(
+                #[cfg(target_arch = "x86_64")]
+                #[inline(always)]
+                unsafe fn columns<const WIDTH: usize>(at: *const $element, step: usize, to: *mut u32) {
+                    // SAFETY: as above.
+                    unsafe { $columns::<WIDTH>(at, step, to) }
                 }
             )?
         }
@@ -128,7 +148,7 @@ packing!(
     |element, index| wide(element) << index,
     |word| word,
     |at| wide(*at),
-    of_f16
+    vector: of_f16
 );
 packing!(
     /// Pairs of 16 bits.
@@ -137,7 +157,8 @@ packing!(
     2,
     |element, index| u32::from(element) << (16 * index),
     |word| word,
-    |at| as_it_lies(at.cast())
+    |at| as_it_lies(at.cast()),
+    columns: columns_of_pairs
 );
 packing!(
     /// Fours of i8.
@@ -146,7 +167,8 @@ packing!(
     4,
     |element, index| u32::from(element) << (8 * index),
     |word| word,
-    |at| as_it_lies(at.cast())
+    |at| as_it_lies(at.cast()),
+    columns: columns_of_fours
 );
 packing!(
     /// Fours of i8 as u8, 128 more: the instruction takes no other A. What that is too much, 128 for each element of B, is
@@ -167,6 +189,58 @@ packing!(
     |word| word,
     |at| Self::word(at, 1, 2)
 );
+
+/// As [`Packing::columns`], of two rows of 16 bits that are interleaved. A compiler does not see that by itself.
+///
+/// # Safety
+/// As there.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn columns_of_pairs<const WIDTH: usize>(at: *const u16, step: usize, to: *mut u32) {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi_epi16, _mm_unpacklo_epi16};
+    let whole = WIDTH - WIDTH % 8;
+    // SAFETY: by the promise of the caller; every CPU of this architecture has SSE2.
+    unsafe {
+        for lane in (0..whole).step_by(8) {
+            let [low, high] = [0, 1].map(|row| _mm_loadu_si128(at.add(lane + row * step).cast()));
+            let to = to.add(lane).cast();
+            _mm_storeu_si128(to, _mm_unpacklo_epi16(low, high));
+            _mm_storeu_si128(to.add(1), _mm_unpackhi_epi16(low, high));
+        }
+        for lane in whole..WIDTH {
+            *to.add(lane) = Pairs::word(at.add(lane), step, 2);
+        }
+    }
+}
+
+/// The same of four rows of bytes.
+///
+/// # Safety
+/// As there.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn columns_of_fours<const WIDTH: usize>(at: *const u8, step: usize, to: *mut u32) {
+    use std::arch::x86_64::{
+        _mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi_epi8, _mm_unpackhi_epi16, _mm_unpacklo_epi8, _mm_unpacklo_epi16,
+    };
+    let whole = WIDTH - WIDTH % 16;
+    // SAFETY: as above.
+    unsafe {
+        for lane in (0..whole).step_by(16) {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|row| _mm_loadu_si128(at.add(lane + row * step).cast()));
+            let [low, high] = [_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b)];
+            let [next_low, next_high] = [_mm_unpacklo_epi8(c, d), _mm_unpackhi_epi8(c, d)];
+            let to = to.add(lane).cast();
+            _mm_storeu_si128(to, _mm_unpacklo_epi16(low, next_low));
+            _mm_storeu_si128(to.add(1), _mm_unpackhi_epi16(low, next_low));
+            _mm_storeu_si128(to.add(2), _mm_unpacklo_epi16(high, next_high));
+            _mm_storeu_si128(to.add(3), _mm_unpackhi_epi16(high, next_high));
+        }
+        for lane in whole..WIDTH {
+            *to.add(lane) = Fours::word(at.add(lane), step, 4);
+        }
+    }
+}
 
 /// A matrix as panels see it: rows of A or columns of B are lanes, and its sums go along the depth.
 pub(super) struct Source<E> {
@@ -198,7 +272,7 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
     words: &Range<usize>,
     to: *mut u32,
 ) {
-    // Words that have all of their elements, and panels that have all of their lanes.
+    // Words that have all of their elements, and panels that have all of their lanes. Behind the end there may be more words.
     let mut whole = words.start..(source.depth / P::GROUP).clamp(words.start, words.end);
     let panels = count / WIDTH;
     // SAFETY: lanes and words of the matrix, in a room for whole panels, by the promise of the caller.
@@ -219,10 +293,7 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
             for word in whole.clone() {
                 let start = start.add(word * P::GROUP * source.step);
                 for panel in 0..panels {
-                    let (at, to) = (start.add(panel * WIDTH), place(panel, word));
-                    for lane in 0..WIDTH {
-                        *to.add(lane) = P::word(at.add(lane), source.step, P::GROUP);
-                    }
+                    P::columns::<WIDTH>(start.add(panel * WIDTH), source.step, place(panel, word));
                 }
             }
         }
@@ -285,7 +356,7 @@ unsafe fn edge<P: Packing, const WIDTH: usize>(
 ) {
     for (index, word) in words.enumerate() {
         let first = word * P::GROUP;
-        let count = P::GROUP.min(source.depth - first);
+        let count = P::GROUP.min(source.depth.saturating_sub(first));
         for lane in 0..WIDTH {
             let at = start.wrapping_add(first * source.step + lane * source.lane);
             // SAFETY: as `pack`; what lacks is not read.

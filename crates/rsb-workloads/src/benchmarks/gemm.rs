@@ -47,6 +47,8 @@ const AXES: &[AxisInfo] = &[
             "cublaslt",
             "native",
             "native-naive",
+            "native-amx",
+            "native-avx512fp16",
             "native-avx512",
             "native-avx2",
         ]),

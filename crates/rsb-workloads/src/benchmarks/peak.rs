@@ -40,7 +40,7 @@ impl Benchmark for ComputePeak {
                 grids.push(grid([axis("dtype", &["f16"])]));
             }
             if is_cpu(device) {
-                let types = &["f32", "f64", "bf16", "i8"];
+                let types = &["f32", "f64", "bf16", "f16", "i8"];
                 grids.push(grid([axis("dtype", types), ("threads", thread_counts(device))]));
             }
         }

@@ -3,30 +3,16 @@
 //! With bf16 a chain goes `x ← x + a·b`, `x ← x − a·b` by turns, and half a turn more at the end, so that it ends at a·b; with i8
 //! `x ← x + a·b` for two pairs by turns, modulo 2³², which ends at one number exactly. Operands are random in every lane.
 
-use rsb_device::device::DeviceError;
-use rsb_device::host_cpu;
 use rsb_model::Dtype;
 
-use super::{Burst, unsupported};
+use super::Found;
 
-/// The burst of `dtype` and what it is called.
-///
-/// # Errors
-/// When the CPU has no unit for it, or one that no burst here keeps busy.
-pub(super) fn burst(dtype: Dtype) -> Result<(Burst, &'static str), DeviceError> {
-    let cannot = |why: &str, cure| Err(unsupported(format!("peak arithmetic of {dtype}"), why, cure));
-    if host_cpu::has_wider_units(dtype) {
-        let why = "its units for whole tiles (AMX) are faster than any that this program can keep busy";
-        return cannot(why, "measure whole products instead: gemm --axis provider=onednn");
-    }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(found) = x86::burst(dtype) {
-        return Ok(found);
-    }
-    cannot("this CPU has no unit for it: it is computed in f32, or in wider whole numbers", "choose f32 or f64")
+/// The burst of `dtype`, where the CPU has a unit for it.
+pub(super) fn burst(dtype: Dtype) -> Option<Found> {
+    let (burst, name) = x86::burst(dtype)?;
+    Some(Found { burst, name, grain: 1 })
 }
 
-#[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
         __m256i, __m512, __m512bh, __m512i, _mm256_dpbusd_avx_epi32, _mm512_dpbf16_ps, _mm512_dpbusd_epi32,
@@ -151,26 +137,4 @@ mod x86 {
     }
     whole_numbers!(i8_avx512, "avx512f,avx512vnni", __m512i, 64, _mm512_dpbusd_epi32);
     whole_numbers!(i8_avx, "avx2,avxvnni", __m256i, 32, _mm256_dpbusd_avx_epi32);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chains_end_where_they_should_and_those_that_never_moved_do_not() {
-        for (dtype, most) in [(Dtype::Bf16, 1e-6), (Dtype::I8, 0.0)] {
-            match burst(dtype) {
-                Ok((burst, _)) => {
-                    for units in [1, 2, 5] {
-                        let error = burst(units);
-                        assert!(error <= most, "{dtype}: {error:e}");
-                    }
-                    assert!((burst(0) - 1.0).abs() < 1e-12, "{dtype}");
-                }
-                Err(DeviceError::Unsupported(reason)) => assert!(!reason.cure.is_empty(), "{reason}"),
-                Err(other) => panic!("{other}"),
-            }
-        }
-    }
 }

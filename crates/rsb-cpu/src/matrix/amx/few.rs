@@ -1,0 +1,75 @@
+//! Products of few rows by AMX, where columns of B lie along the depth: B is read once, as it lies. Its columns take the place of
+//! the rows of A, so that a tile of C comes out with its columns as rows.
+
+use super::super::pack::Packing;
+use super::super::{Line, Room, Task, is_direct};
+use super::pack::{edge_of_tiles, pack_words, turn};
+use super::{PANEL, Rows, SIDE, Unit};
+
+/// The sums of a part of C of few rows by `U`.
+///
+/// # Safety
+/// As [`block`](super::super::block::block); B is transposed, and the room has whole panels of A.
+#[inline(always)]
+pub(in super::super) unsafe fn few<U>(task: &Task<'_>, room: &mut Room)
+where
+    U: Unit<B = <U as super::Multiply>::A>,
+{
+    let (rows, columns) = (&task.part.rows, &task.part.columns);
+    let (a, b) = (task.a::<<U::A as Packing>::Element>(), task.b::<<U::A as Packing>::Element>());
+    let group = <U::A as Packing>::GROUP;
+    let words = a.depth.div_ceil(group).next_multiple_of(SIDE);
+    // Words in steps that have all of their elements.
+    let whole = a.depth / group / SIDE * SIDE;
+    let row = b.lane * size_of::<<U::A as Packing>::Element>();
+    let (packed, tile) = (room.a.as_mut_ptr().cast::<u32>(), room.tile.as_mut_ptr().cast::<u32>());
+    let own = (room.sums.as_mut_ptr().cast(), columns.len());
+    let (c, stride) = if is_direct(&task.op) { (task.c, task.stride) } else { own };
+    // SAFETY: rows and columns of the matrices, by the promise of the caller; a tile and its sums lie in the room.
+    unsafe {
+        pack_words::<U::A>(a, (rows.start, rows.len()), &(0..words), packed);
+        for column in (0..columns.len()).step_by(PANEL) {
+            let lanes = PANEL.min(columns.len() - column);
+            let at = b.start.wrapping_add((columns.start + column) * b.lane);
+            let read = if lanes == PANEL { whole } else { 0 };
+            for first in (0..rows.len()).step_by(PANEL) {
+                let a = packed.add(first * words);
+                if read > 0 {
+                    let begin = at.cast::<u8>();
+                    let rows = Rows { first: begin, second: begin.add(SIDE * row), row, step: 4 * SIDE };
+                    U::tile(read, rows, a, (tile, PANEL, false));
+                }
+                for word in (read..words).step_by(SIDE) {
+                    let mut edge = [Line([0; SIDE]); PANEL];
+                    let step = edge.as_mut_ptr().cast::<u32>();
+                    edge_of_tiles::<U::A>(at.wrapping_add(word * group), (b, lanes, word), step);
+                    U::multiply(SIDE, (step, a.add(word * PANEL)), step, (tile, PANEL, word > 0));
+                }
+                let there = (PANEL.min(rows.len() - first), lanes);
+                store((tile, there), c.add(first * stride + column), stride);
+            }
+        }
+    }
+}
+
+/// Writes so many rows and columns of a tile whose columns are rows.
+///
+/// # Safety
+/// The tile is whole, C has these rows `stride` words apart, and the CPU has AVX-512.
+#[inline(always)]
+unsafe fn store((tile, (rows, columns)): (*const u32, (usize, usize)), c: *mut u32, stride: usize) {
+    let mut turned = [Line([0; SIDE]); SIDE];
+    for row in (0..rows).step_by(SIDE) {
+        for column in (0..columns).step_by(SIDE) {
+            // SAFETY: a quarter of the tile, and of C what is there, by the promise of the caller.
+            unsafe {
+                let quarter = tile.add(column * PANEL + row).cast();
+                turn((quarter, 4 * PANEL), (turned.as_mut_ptr().cast(), SIDE));
+                for (next, line) in turned.iter().enumerate().take(rows - row) {
+                    let to = c.add((row + next) * stride + column);
+                    to.copy_from_nonoverlapping(line.0.as_ptr(), SIDE.min(columns - column));
+                }
+            }
+        }
+    }
+}

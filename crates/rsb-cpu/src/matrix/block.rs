@@ -1,0 +1,174 @@
+//! How a part of C is cut into blocks and tiles, for whatever multiplies them.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::pack::{Packing, Source, pack};
+use super::tile::{less_128_of_b, tile};
+use super::unit::Unit;
+use super::{Room, Task, is_direct};
+
+/// Words in depth of a block. A panel of B is then in the second cache, not in the first, which costs nothing: it is read in a
+/// row. What costs is C, which every block in depth reads and writes again.
+pub(super) const DEPTH: usize = 1024;
+/// Columns of a block of B: 8 MB.
+pub(super) const COLUMNS: usize = 2048;
+
+/// What multiplies a panel of A by a panel of B, and how both are packed for it.
+///
+/// # Safety
+/// A panel of A is `ROWS` lanes of a multiple of `STEP` words, one of B `COLUMNS`, and nothing else is read or written. Whoever
+/// calls a method runs on a CPU that has what it needs, in a function that is compiled for it.
+pub(super) unsafe trait Multiply {
+    /// How elements of A become words.
+    type A: Packing;
+    /// The same of B.
+    type B: Packing;
+    /// Rows of a tile.
+    const ROWS: usize;
+    /// Columns of a tile.
+    const COLUMNS: usize;
+    /// Rows of a block of A, which with `DEPTH` words in each is in the second cache.
+    const BLOCK: usize;
+    /// Words that are multiplied at once.
+    const STEP: usize;
+
+    /// Packs so many lanes of A from the first on.
+    ///
+    /// # Safety
+    /// As [`pack`].
+    unsafe fn pack_a(
+        source: Source<<Self::A as Packing>::Element>,
+        lanes: (usize, usize),
+        words: &Range<usize>,
+        to: *mut u32,
+    );
+    /// As `pack_a`, of B.
+    ///
+    /// # Safety
+    /// As [`pack`].
+    unsafe fn pack_b(
+        source: Source<<Self::B as Packing>::Element>,
+        lanes: (usize, usize),
+        words: &Range<usize>,
+        to: *mut u32,
+    );
+    /// What the tiles of a panel of B begin with, a word for each column.
+    ///
+    /// # Safety
+    /// The panel is of B, and there is room for as many words.
+    #[inline(always)]
+    unsafe fn begin(_words: usize, _panel: *const u32, _begin: *mut u32) {}
+    /// C ← `begin` + A·B, and C beside it where `adds`, for a tile whose rows are `stride` words apart.
+    ///
+    /// # Safety
+    /// The panels hold `words` words in depth, and C has the tile.
+    unsafe fn multiply(words: usize, panels: (*const u32, *const u32), begin: *const u32, c: (*mut u32, usize, bool));
+}
+
+/// Tiles of `R` rows and `V` vectors of `U`, which are `W` columns. Where `FROM_128`, A is 128 too much.
+pub(super) struct Vectors<U, A, B, const R: usize, const V: usize, const W: usize, const FROM_128: bool>(
+    PhantomData<(U, A, B)>,
+);
+
+// SAFETY: what it reads and writes is as the trait says, by what `pack` and `tile` promise.
+unsafe impl<U, A, B, const R: usize, const V: usize, const W: usize, const FROM_128: bool> Multiply
+    for Vectors<U, A, B, R, V, W, FROM_128>
+where
+    U: Unit,
+    A: Packing,
+    B: Packing,
+{
+    type A = A;
+    type B = B;
+    const ROWS: usize = R;
+    const COLUMNS: usize = W;
+    /// With `DEPTH` words in each, 2 MB.
+    const BLOCK: usize = 480;
+    const STEP: usize = 1;
+
+    #[inline(always)]
+    unsafe fn pack_a(source: Source<A::Element>, lanes: (usize, usize), words: &Range<usize>, to: *mut u32) {
+        // SAFETY: by the promise of the caller, here and below.
+        unsafe { pack::<A, R>(source, lanes, words, to) };
+    }
+
+    #[inline(always)]
+    unsafe fn pack_b(source: Source<B::Element>, lanes: (usize, usize), words: &Range<usize>, to: *mut u32) {
+        // SAFETY: as above.
+        unsafe { pack::<B, W>(source, lanes, words, to) };
+    }
+
+    #[inline(always)]
+    unsafe fn begin(words: usize, panel: *const u32, begin: *mut u32) {
+        if FROM_128 {
+            // SAFETY: as above.
+            unsafe { less_128_of_b::<U, V>(words, panel, begin) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn multiply(words: usize, panels: (*const u32, *const u32), begin: *const u32, c: (*mut u32, usize, bool)) {
+        // SAFETY: as above.
+        unsafe { tile::<U, R, V>(words, panels, begin, c) };
+    }
+}
+
+/// The sums of a part of C by `M`.
+///
+/// # Safety
+/// As [`super::Ready::run`], on a CPU that has what `M` needs, in a function that is compiled for it; the room is for this part.
+#[inline(always)]
+pub(super) unsafe fn block<M: Multiply>(task: &Task<'_>, room: &mut Room) {
+    let (rows, columns) = (&task.part.rows, &task.part.columns);
+    let (a, b) = (task.a::<<M::A as Packing>::Element>(), task.b::<<M::B as Packing>::Element>());
+    let (packed_a, packed_b) = (room.a.as_mut_ptr().cast::<u32>(), room.b.as_mut_ptr().cast::<u32>());
+    let begin = room.begin.as_mut_ptr().cast::<u32>();
+    let own = (room.sums.as_mut_ptr().cast(), columns.len());
+    let (c, stride) = if is_direct(&task.op) { (task.c, task.stride) } else { own };
+    let all = a.depth.div_ceil(<M::A as Packing>::GROUP).next_multiple_of(M::STEP);
+    for j in (0..columns.len()).step_by(COLUMNS) {
+        let width = COLUMNS.min(columns.len() - j);
+        for word in (0..all).step_by(DEPTH) {
+            let words = word..all.min(word + DEPTH);
+            // SAFETY: rows, columns and words of the matrices, in a room for as many; tiles within this part of C.
+            unsafe {
+                M::pack_b(b, (columns.start + j, width), &words, packed_b);
+                for i in (0..rows.len()).step_by(M::BLOCK) {
+                    let height = M::BLOCK.min(rows.len() - i);
+                    M::pack_a(a, (rows.start + i, height), &words, packed_a);
+                    for column in (0..width).step_by(M::COLUMNS) {
+                        let panel = packed_b.add(column * words.len());
+                        M::begin(words.len(), panel, begin);
+                        for row in (0..height).step_by(M::ROWS) {
+                            let panels = (packed_a.add(row * words.len()).cast_const(), panel.cast_const());
+                            let to = c.add((i + row) * stride + j + column);
+                            let there = (M::ROWS.min(height - row), M::COLUMNS.min(width - column));
+                            let is_whole = there == (M::ROWS, M::COLUMNS);
+                            let edge = (room.tile.as_mut_ptr().cast::<u32>(), M::COLUMNS);
+                            let (at, step) = if is_whole { (to, stride) } else { edge };
+                            if !is_whole {
+                                copy((to, stride), edge, there);
+                            }
+                            M::multiply(words.len(), panels, begin, (at, step, word > 0));
+                            if !is_whole {
+                                copy(edge, (to, stride), there);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Copies so many rows and columns of words between places whose rows begin at such distances.
+///
+/// # Safety
+/// Both places have them and do not overlap.
+unsafe fn copy((from, step): (*mut u32, usize), (to, stride): (*mut u32, usize), (rows, columns): (usize, usize)) {
+    for row in 0..rows {
+        // SAFETY: by the promise of the caller.
+        unsafe { to.add(row * stride).copy_from_nonoverlapping(from.add(row * step), columns) };
+    }
+}
