@@ -73,10 +73,11 @@ pub fn run(args: &RecommendArgs) -> CliResult {
     Ok(Exit::Pass)
 }
 
+/// Why there is no answer: a model of the catalogue would have one, be it that nothing is known.
 fn nothing(model: Option<&str>, own: &[ModelRow]) -> anyhow::Error {
-    let near = model.and_then(|name| models::nearest(name, own)).map(|near| format!("; did you mean `{near}`?"));
-    let what = model.unwrap_or("any model");
-    anyhow!("no stored run measured {what}{}; `models` measures some", near.unwrap_or_default())
+    let Some(name) = model else { return anyhow!("no stored run measured any model; `models` measures some") };
+    let near = models::nearest(name, own).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    anyhow!("neither the catalogue nor a stored run has a model `{name}`{near} (`models list` names all)")
 }
 
 fn prices_of(file: &Path) -> Result<Prices, CliError> {

@@ -114,6 +114,7 @@ fn lines(words: usize) -> Option<Vec<Line>> {
     let mut lines = Vec::new();
     let count = words.div_ceil(16);
     lines.try_reserve_exact(count).ok()?;
+    super::memory::in_huge_pages(lines.spare_capacity_mut());
     lines.resize(count, Line([0; 16]));
     Some(lines)
 }

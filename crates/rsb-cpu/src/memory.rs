@@ -29,6 +29,21 @@ enum Block {
     },
 }
 
+/// Asks for huge pages where `room` is large enough to have some. Small ones are no error.
+pub(super) fn in_huge_pages<T>(room: &mut [std::mem::MaybeUninit<T>]) {
+    #[cfg(target_os = "linux")]
+    if size_of_val(room) >= HUGE_PAGE {
+        use rustix::mm::{Advice, madvise};
+        let start = room.as_mut_ptr().cast::<u8>();
+        let skipped = start.align_offset(PAGE);
+        let bytes = (size_of_val(room) - skipped) / PAGE * PAGE;
+        // SAFETY: whole pages within the room, whose size is all that the advice changes.
+        let _ = unsafe { madvise(start.wrapping_add(skipped).cast(), bytes, Advice::LinuxHugepage) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = room;
+}
+
 impl Memory {
     /// `bytes` zeros, every page of them in place. `None` when there is not that much.
     pub(super) fn zeroed(bytes: usize) -> Option<Self> {

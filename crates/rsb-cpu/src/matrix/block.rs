@@ -8,7 +8,7 @@ use super::tile::{less_128_of_b, tile};
 use super::unit::Unit;
 use super::{Room, Task, is_direct};
 
-/// Words in depth of a block. A panel of B is then in the second cache, not in the first, which costs nothing: it is read in a
+/// Words in depth of a block. A panel of B is then in the second cache, not in the first, and is asked for ahead: it is read in a
 /// row. What costs is C, which every block in depth reads and writes again.
 pub(super) const DEPTH: usize = 1024;
 /// Columns of a block of B: 8 MB.

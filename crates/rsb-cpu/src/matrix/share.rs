@@ -39,14 +39,15 @@ impl Part {
 }
 
 /// How many parts C has down and across: those whose largest takes the least time. Packing a row or a column takes about as long
-/// as 48 sums of the same depth.
+/// as 48 sums of the same depth. Of two that are alike, the one with more parts down: rows of B are packed by whole lines, those of A are
+/// turned.
 fn grid((m, n): (usize, usize), threads: usize, tile: (usize, usize)) -> (usize, usize) {
     let largest = |(down, across): (usize, usize)| {
         let rows = m.div_ceil(tile.0).div_ceil(down) * tile.0;
         let columns = n.div_ceil(tile.1).div_ceil(across) * tile.1;
         rows * columns + 48 * (rows + columns)
     };
-    let grids = (1..=threads).filter(|down| threads.is_multiple_of(*down)).map(|down| (down, threads / down));
+    let grids = (1..=threads).rev().filter(|down| threads.is_multiple_of(*down)).map(|down| (down, threads / down));
     grids.min_by_key(|&grid| largest(grid)).unwrap_or((threads, 1))
 }
 

@@ -2,6 +2,22 @@
 
 use super::unit::Unit;
 
+/// Words of B that are asked for before they are needed.
+const AHEAD: usize = 512;
+
+/// Asks for the cache line there, which need not be anybody's.
+#[inline(always)]
+fn ask_for(at: *const u32) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: it reads nothing, and faults nowhere.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
 /// C ← `begin` + A·B, and C beside it where `adds`, for a tile of `ROWS` rows and `VECTORS` vectors.
 ///
 /// # Safety
@@ -17,8 +33,15 @@ pub(super) unsafe fn tile<U: Unit, const ROWS: usize, const VECTORS: usize>(
     // SAFETY: all within the panels, by the promise of the caller.
     unsafe {
         let mut sums: [[U::Vector; VECTORS]; ROWS] = [std::array::from_fn(|v| U::load(begin.add(v * U::LANES))); ROWS];
+        for row in 0..ROWS {
+            ask_for(c.wrapping_add(row * stride));
+            ask_for(c.wrapping_add(row * stride + VECTORS * U::LANES - 1));
+        }
         for _ in 0..words {
             let columns: [U::Vector; VECTORS] = std::array::from_fn(|v| U::load(b.add(v * U::LANES)));
+            for line in (0..VECTORS * U::LANES).step_by(16) {
+                ask_for(b.wrapping_add(AHEAD + line));
+            }
             for (row, sums) in sums.iter_mut().enumerate() {
                 let word = U::broadcast(a.add(row));
                 for (sum, column) in sums.iter_mut().zip(columns) {
