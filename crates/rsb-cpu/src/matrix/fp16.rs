@@ -1,4 +1,4 @@
-//! Products of f16 by AVX-512 FP16, which adds in f16: so no more than 64 of them, before their sum is added to others in f32.
+//! Products of f16 by AVX-512 FP16, which adds in f16: so no more than 32 of them, before their sum is added to others in f32.
 
 use std::arch::x86_64::{
     __m512h, __m512i, _mm512_add_ps, _mm512_castph_si512, _mm512_castsi512_ph, _mm512_cvtepi32_epi16, _mm512_cvtph_ps,
