@@ -29,9 +29,9 @@ const CHAINS: usize = 12;
 /// Does `units` times [`PeakArithmetic::UNIT`] operations and gives max|x − ref| / max|ref| over all chains and lanes.
 type Burst = fn(units: usize) -> f64;
 
-/// A burst that the CPU has.
+/// A burst that the CPU has, and what it is called.
 #[derive(Clone, Copy)]
-struct Found {
+struct Choice {
     burst: Burst,
     name: &'static str,
     /// Units that it does at once.
@@ -42,8 +42,8 @@ struct Found {
 ///
 /// # Errors
 /// When the CPU has no unit for it.
-fn find(dtype: Dtype) -> Result<Found, DeviceError> {
-    let vectors = |(burst, name)| Ok(Found { burst, name, grain: 1 });
+fn find(dtype: Dtype) -> Result<Choice, DeviceError> {
+    let vectors = |(burst, name)| Ok(Choice { burst, name, grain: 1 });
     match dtype {
         Dtype::F32 => return vectors(burst_f32()),
         Dtype::F64 => return vectors(burst_f64()),
@@ -68,7 +68,7 @@ fn find(dtype: Dtype) -> Result<Found, DeviceError> {
 }
 
 pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, DeviceError> {
-    let Found { burst, name, grain } = find(op.dtype)?;
+    let Choice { burst, name, grain } = find(op.dtype)?;
     let units = (op.operations / PeakArithmetic::UNIT) as usize;
     if !units.is_multiple_of(grain) {
         let why = format!("{name} does {} operations at once", grain as u64 * PeakArithmetic::UNIT);
@@ -317,7 +317,7 @@ mod tests {
             let vectors = if dtype == Dtype::F16 { halves::burst() } else { dots::burst(dtype) };
             [tiles::burst(dtype), vectors].into_iter().flatten().map(move |found| (found, dtype, most))
         });
-        for (Found { burst, name, grain }, dtype, most) in all {
+        for (Choice { burst, name, grain }, dtype, most) in all {
             for turns in [1, 2, 5, 64] {
                 let error = burst(turns * grain);
                 assert!(error <= most, "{dtype} by {name}: {error:e}");

@@ -5,12 +5,12 @@
 
 use rsb_model::Dtype;
 
-use super::Found;
+use super::Choice;
 
 /// The burst of `dtype`, where the CPU has a unit for it.
-pub(super) fn burst(dtype: Dtype) -> Option<Found> {
+pub(super) fn burst(dtype: Dtype) -> Option<Choice> {
     let (burst, name) = x86::burst(dtype)?;
-    Some(Found { burst, name, grain: 1 })
+    Some(Choice { burst, name, grain: 1 })
 }
 
 mod x86 {
