@@ -165,6 +165,15 @@ impl ReportSection {
     }
 }
 
+/// Refuses a benchmark that nobody has, named in a section of the file.
+fn check_benchmark(name: &str, section: &str) -> Result<(), String> {
+    if rsb_workloads::find(name).is_some() || rsb_engine::frameworks::find(name).is_some() {
+        return Ok(());
+    }
+    let near = rsb_engine::plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+    Err(format!("`{section}`: `{name}` names no benchmark{near}"))
+}
+
 /// `[tui]`. A build without the interface reads it too: one file serves all.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -298,12 +307,11 @@ impl Config {
         self.components.iter().try_for_each(|(name, component)| component.check(name))?;
         self.report.check()?;
         self.charts.theme(ThemeName::Dark)?;
+        for section in &self.custom {
+            check_benchmark(&section.benchmark, "custom.benchmark")?;
+        }
         for (name, percent) in &self.thresholds {
-            if rsb_workloads::find(name).is_none() && rsb_engine::frameworks::find(name).is_none() {
-                let near =
-                    rsb_engine::plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
-                return Err(format!("`thresholds.{name}` names no benchmark{near}"));
-            }
+            check_benchmark(name, "thresholds")?;
             if !(percent.is_finite() && *percent > 0.0) {
                 return Err(format!("`thresholds.{name}` must be a percentage above 0, not {percent}"));
             }
@@ -439,6 +447,7 @@ mod tests {
             ),
             ("[report]\nchart_width = 20\n", "at least 300"),
             ("[[custom]]\naxes = {}\n", "benchmark"),
+            ("[[custom]]\nbenchmark = \"gem\"\n", "did you mean `gemm`?"),
             ("[components.pytroch]\n", "did you mean `pytorch`?"),
             ("[components.pytorch]\nnum_run = 3\n", "expected one of `enabled`, `timeout_seconds`"),
             ("[components.pytorch]\nnum_runs = 3\n", "at least 10"),

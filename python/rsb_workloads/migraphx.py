@@ -120,6 +120,7 @@ class Program:
         held = len(self._made.model) + sum(shape.bytes() for shape in self._shapes.values())
         return {
             "provider": f"migraphx {self._name}",
+            "optimization_level": "migraphx",
             "optimized_nodes": nodes,
             "optimized_graph_nodes": nodes,
             "memory_used_mb": held / 1e6,

@@ -95,6 +95,11 @@ fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), CliError> {
         [] if runtimes.iter().all(|name| name != "pytorch") => Ok((Some("cpu".to_owned()), runtimes)),
         [] => Ok((None, runtimes)),
         [backend] => {
+            if let Err(message) = crate::config::parse_backend(backend) {
+                let names: Vec<&str> = RUNTIMES.iter().map(|runtime| runtime.name).collect();
+                let names = names.join(", ");
+                return Err(CliError::usage(anyhow!("--backend: {message}, auto, or a runtime of models: {names}")));
+            }
             if !runtimes.is_empty() {
                 runtimes.insert(0, "pytorch".to_owned());
                 runtimes.dedup();

@@ -50,6 +50,8 @@ pub enum AxisKind {
     CountOrZero,
     /// Any finite number.
     Number,
+    /// A number from zero on.
+    NumberOrZero,
     /// This word, or the path of a file or directory.
     Path(&'static str),
     /// A name of letters, digits, dashes and dots; the text is an example.
@@ -91,6 +93,10 @@ impl AxisInfo {
             AxisKind::Number => {
                 text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number.to_string())
             }
+            AxisKind::NumberOrZero => {
+                let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)?;
+                Some((number + 0.0).to_string())
+            }
             AxisKind::Path(word) => (text == word || text.contains(['/', '.'])).then(|| text.to_owned()),
             AxisKind::Name(_) => is_name(text).then(|| text.to_owned()),
             AxisKind::Word => is_word(text).then(|| text.to_owned()),
@@ -110,6 +116,7 @@ impl AxisInfo {
             AxisKind::Count => "a whole number from 1 on".to_owned(),
             AxisKind::CountOrZero => "a whole number from 0 on".to_owned(),
             AxisKind::Number => "a number".to_owned(),
+            AxisKind::NumberOrZero => "a number from 0 on".to_owned(),
             AxisKind::Path(word) => format!("{word}, or a path such as /path/to/dir"),
             AxisKind::Name(example) => format!("a name such as {example}"),
             AxisKind::Word => "a word of letters, digits and -+._:%@".to_owned(),
@@ -174,11 +181,15 @@ mod tests {
         let gpu = AxisInfo::named("gpu", "", "here", AxisKind::BusAddressOrHere);
         let bytes = AxisInfo::value("size", "", AxisKind::Bytes);
         let number = AxisInfo::named("alpha", "", "1", AxisKind::Number);
+        let rate = AxisInfo::named("rate", "", "0", AxisKind::NumberOrZero);
         let name = AxisInfo::value("model", "", AxisKind::Name("gpt2"));
         let word = AxisInfo::value("n", "", AxisKind::Word);
         for (axis, text, expected) in [
             (&DTYPE, "float32", Some("f32")),
             (&DTYPE, "f33", None),
+            (&rate, "2.50", Some("2.5")),
+            (&rate, "-0", Some("0")),
+            (&rate, "-1", None),
             (&THREADS, "04", Some("4")),
             (&THREADS, "0", None),
             (&CACHE, "cold", Some("cold")),

@@ -83,8 +83,12 @@ const TOKENS: AxisInfo = named("output_length", "tokens written", "8", AxisKind:
 
 const HINT: AxisInfo =
     named("performance_hint", "what openvino is tuned for", "latency", AxisKind::Choice(&["latency", "throughput"]));
-const RATE: AxisInfo =
-    named("request_rate", "requests that arrive in a second at random times; 0 for all at once", "0", AxisKind::Number);
+const RATE: AxisInfo = named(
+    "request_rate",
+    "requests that arrive in a second at random times; 0 for all at once",
+    "0",
+    AxisKind::NumberOrZero,
+);
 const LANES: AxisInfo = named("concurrency", "requests worked on at the same time", "1", AxisKind::Count);
 const REQUESTS: AxisInfo = named("num_requests", "requests of one iteration", "8", AxisKind::Count);
 

@@ -100,12 +100,26 @@ pub(super) const VLLM: &[Workload] = &[
     Workload {
         name: "serve",
         axes: &[
-            value("request_rate", "requests sent in a second at random times; 0 for all at once", AxisKind::Number),
+            value(
+                "request_rate",
+                "requests sent in a second at random times; 0 for all at once",
+                AxisKind::NumberOrZero,
+            ),
             named("num_requests", "requests sent", "8", AxisKind::Count),
             PROMPT,
             OUTPUT,
-            named("ttft_limit", "longest time to the first token of a good answer in ms", "1000", AxisKind::Number),
-            named("tpot_limit", "longest time for each further token of a good answer in ms", "100", AxisKind::Number),
+            named(
+                "ttft_limit",
+                "longest time to the first token of a good answer in ms",
+                "1000",
+                AxisKind::NumberOrZero,
+            ),
+            named(
+                "tpot_limit",
+                "longest time for each further token of a good answer in ms",
+                "100",
+                AxisKind::NumberOrZero,
+            ),
             EXECUTION,
             MODEL,
             PREFIX_CACHE,

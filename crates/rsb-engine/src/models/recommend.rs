@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rsb_model::record::{
     ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace, RecommendDocument, UnknownPlace,
 };
-use rsb_model::{BenchmarkResult, Fingerprint, Outcome, Reason, Run};
+use rsb_model::{BenchmarkResult, Fingerprint, Outcome, Reason, Run, Statistics};
 
 use super::cases::representative;
 use super::catalogue::{Family, ModelRow, find};
@@ -147,6 +147,9 @@ fn measured(runs: &[Run], asked: Recommending<'_>) -> Vec<ModelAdvice> {
             consider(&mut advice.candidates, candidate);
         }
     }
+    for advice in &mut models {
+        advice.candidates = best_batches(std::mem::take(&mut advice.candidates));
+    }
     models
 }
 
@@ -182,8 +185,11 @@ fn candidate(result: &BenchmarkResult, machine: &str, run: &Run) -> Option<Model
     // Tuned for throughput, an iteration is several passes at the same time.
     let items = batch_size as f64 * fields.number("num_requests").unwrap_or(1.0);
     let times: Vec<f64> = result.samples.iter().filter_map(|one| one.per_iteration().ok()).flatten().collect();
-    let each = |p: f64| Some(rsb_stats::estimate::quantile(&times, p)? / 1e6 / items);
-    let time_per_item_ms = each(0.5)?;
+    let of_samples = |p: f64| Some(rsb_stats::estimate::quantile(&times, p)? / 1e6);
+    // A run without its samples still has what was made of them.
+    let kept = result.statistics.as_ref();
+    let each = |p: f64, of: fn(&Statistics) -> f64| Some(of_samples(p).or_else(|| kept.map(of))? / items);
+    let time_per_item_ms = each(0.5, |kept| kept.percentiles.p50)?;
     let run_id = run.run_id.0.clone();
     let evidence = |field: &str, value: f64| ModelEvidence {
         run_id: run_id.clone(),
@@ -199,7 +205,7 @@ fn candidate(result: &BenchmarkResult, machine: &str, run: &Run) -> Option<Model
         basis: ModelBasis::Measured,
         batch_size,
         time_per_item_ms,
-        time_per_item_interval_ms: [each(0.1)?, each(0.9)?],
+        time_per_item_interval_ms: [each(0.1, |kept| kept.min)?, each(0.9, |kept| kept.percentiles.p90)?],
         cost_per_million_items: None,
         energy_per_item_j: power.map(|watts| watts * time_per_item_ms / 1e3),
         accuracy_error: fields.number("accuracy_error"),
@@ -242,9 +248,10 @@ fn advice_of<'m>(models: &'m mut Vec<ModelAdvice>, result: &BenchmarkResult) -> 
     models.get_mut(at)
 }
 
-/// Takes in `candidate` unless a newer run or a better batch of the same place is there.
+/// Takes in `candidate` unless a newer run measured the same batch at the same place.
 fn consider(known: &mut Vec<ModelCandidate>, candidate: ModelCandidate) {
-    let Some(same) = known.iter_mut().find(|one| one.place == candidate.place) else {
+    let is_same = |one: &&mut ModelCandidate| one.place == candidate.place && one.batch_size == candidate.batch_size;
+    let Some(same) = known.iter_mut().find(is_same) else {
         known.push(candidate);
         return;
     };
@@ -254,10 +261,24 @@ fn consider(known: &mut Vec<ModelCandidate>, candidate: ModelCandidate) {
     }
 }
 
+/// The best batch of each place.
+fn best_batches(all: Vec<ModelCandidate>) -> Vec<ModelCandidate> {
+    let mut best: Vec<ModelCandidate> = Vec::new();
+    for one in all {
+        match best.iter_mut().find(|known| known.place == one.place) {
+            Some(known) if one.time_per_item_ms < known.time_per_item_ms => *known = one,
+            Some(_) => {}
+            None => best.push(one),
+        }
+    }
+    best
+}
+
 /// What follows for the places where the model was not measured.
 fn predict(advice: &mut ModelAdvice, (runs, own): (&[Run], &[ModelRow]), predictor: &Predictor, goal: Goal) {
+    // What a run was told lacks what its work is counted from.
     let told = definition(runs, &advice.model_id);
-    let Some(row) = told.as_ref().or_else(|| find(&advice.model_id, own)) else { return };
+    let Some(row) = find(&advice.model_id, own).or(told.as_ref()) else { return };
     let batches = if goal == Goal::Latency { BTreeSet::from([1]) } else { predictor.batches() };
     for place in predictor.places() {
         if advice.candidates.iter().any(|one| one.place == *place) {

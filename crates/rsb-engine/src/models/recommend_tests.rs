@@ -28,6 +28,7 @@ fn decided(candidates: Vec<ModelCandidate>, asked: Recommending<'_>) -> ModelAdv
     for candidate in candidates {
         consider(&mut advice.candidates, candidate);
     }
+    advice.candidates = best_batches(advice.candidates);
     decide(&mut advice, asked);
     advice
 }
@@ -44,12 +45,12 @@ fn the_fastest_wins_only_where_no_other_reaches_it() {
 }
 
 #[test]
-fn of_one_place_the_newest_run_counts_and_its_best_batch() {
+fn of_one_batch_the_newest_run_counts_and_of_a_place_its_best_batch() {
     let mut two_threads = one("pytorch", 1.5, 0.1, "old", 1);
     two_threads.place.threads = Some(2);
     let newest_first = vec![
         one("pytorch", 3.0, 0.1, "new", 1),
-        one("pytorch", 2.5, 0.1, "new", 8),
+        one("pytorch", 2.5, 0.1, "old", 8),
         one("pytorch", 1.0, 0.1, "old", 1),
         two_threads,
     ];
@@ -57,6 +58,25 @@ fn of_one_place_the_newest_run_counts_and_its_best_batch() {
     let seen: Vec<(u64, Option<u64>)> =
         advice.candidates.iter().map(|one| (one.batch_size, one.place.threads)).collect();
     assert_eq!(seen, [(1, Some(2)), (8, Some(1))]);
+}
+
+#[test]
+fn a_model_of_the_catalogue_is_predicted_beside_where_it_was_measured_and_counts_without_its_samples() {
+    let mut run: Run = serde_json::from_str(include_str!("../../../../docs/gallery/models.json")).unwrap();
+    run.benchmarks.retain(|result| {
+        parameter(result, "model") != Some("bert-tiny") || parameter(result, "runtime") != Some("openvino")
+    });
+    for result in &mut run.benchmarks {
+        result.samples.clear();
+    }
+    let asked = Recommending { is_predicting: true, model: Some("bert-tiny"), ..Recommending::LATENCY };
+    let found = recommend(&[run], asked).models;
+    let bases = |backend: &str| {
+        let candidates = found.iter().flat_map(|advice| &advice.candidates);
+        candidates.filter(|one| one.place.backend == backend).map(|one| one.basis).collect::<Vec<_>>()
+    };
+    assert!(bases("pytorch").contains(&ModelBasis::Measured), "{found:?}");
+    assert!(bases("openvino").contains(&ModelBasis::Predicted), "{found:?}");
 }
 
 #[test]

@@ -146,7 +146,7 @@ impl Fragment<'_> {
             AxisKind::Bytes => "KMGTiB.",
             AxisKind::Shape(..) => "x",
             AxisKind::Count | AxisKind::CountOrZero => "",
-            AxisKind::Number => ".-+e",
+            AxisKind::Number | AxisKind::NumberOrZero => ".-+e",
             AxisKind::Architecture | AxisKind::ArchitectureOrHere => "abcdefgxsm_hr",
             AxisKind::BusAddressOrHere => "abcdefhr:.",
             AxisKind::Path(_) | AxisKind::Word => return true,

@@ -47,7 +47,7 @@ pub struct ModelRecord {
 /// What one model did with one batch. Times are of one pass where it is measured, else of all tokens written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ModelFigures {
-    /// Mean time of a pass in ms.
+    /// Time of a pass in ms, which one in ten samples stays below: `time_ms` of the record.
     pub inference_time_ms: Option<f64>,
     /// Median of the samples' times in ms.
     pub latency_p50_ms: Option<f64>,

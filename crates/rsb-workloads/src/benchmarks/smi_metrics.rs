@@ -32,7 +32,7 @@ const AXES: &[AxisInfo] = &[
         HERE,
         AxisKind::BusAddressOrHere,
     ),
-    AxisInfo::named("duration_seconds", "how long the sensors are watched", "1", AxisKind::Number),
+    AxisInfo::named("duration_seconds", "how long the sensors are watched", "1", AxisKind::NumberOrZero),
     AxisInfo::named("sample_interval_ms", "time between two readings of them", "50", AxisKind::Count),
 ];
 
