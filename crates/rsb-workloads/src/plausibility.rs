@@ -70,6 +70,10 @@ pub(crate) fn lies_in(timed: &Timed<'_>, fields: &mut Fields) {
 
 /// The same of so many bytes.
 pub(crate) fn lie_in(bytes: u64, timed: &Timed<'_>, fields: &mut Fields) {
+    // Where it was flushed from is not told by its size.
+    if timed.is_cold() {
+        return;
+    }
     let info = timed.device.info();
     if let Some(place) = place(bytes, &info.caches, timed.threads()) {
         fields.set("lies_in", if may_be_nearer(bytes, info) { format!("L1 or {place}") } else { place });
@@ -282,8 +286,10 @@ pub(crate) fn burst(info: &DeviceInfo, dtype: Dtype, threads: u32) -> u64 {
         gpu::burst_operations(info, dtype)
     } else {
         // Units for whole tiles do up to 32 times as much.
-        let times = if info.device.is_cpu() && host_cpu::has_wider_units(dtype) { 32 } else { 1 };
-        PeakArithmetic::UNIT * 512 * times * u64::from(threads.max(1))
+        let in_tiles = if info.device.is_cpu() && host_cpu::has_wider_units(dtype) { 32 } else { 1 };
+        // Waking other threads takes some 40 µs, which a millisecond of work hides.
+        let awake = if info.device.is_cpu() && threads > 1 { 16 } else { 1 };
+        PeakArithmetic::UNIT * 512 * in_tiles * awake * u64::from(threads.max(1))
     }
 }
 

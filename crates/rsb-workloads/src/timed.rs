@@ -89,6 +89,11 @@ impl<'d> Timed<'d> {
         Ok(())
     }
 
+    /// Whether the caches are flushed before each launch.
+    pub(crate) fn is_cold(&self) -> bool {
+        self.cache == CacheState::Cold
+    }
+
     /// With iterations that follow one another as `pace` says.
     pub(crate) fn paced(mut self, pace: Pace) -> Self {
         self.pace = pace;

@@ -248,7 +248,7 @@ fn gemm_against(program: &Program, product: (&Shape, &str), peer: &str, cap: Opt
     let (shape, threads) = product;
     let ours = cap.map_or("auto", |cap| cap.ours);
     if cap.is_some() && (peer, shape.dtype) == ("mkl", "bf16") {
-        // With the variable its bf16 is still faster than the burst of f32, so by tiles.
+        // Kept to AVX-512 it takes every CPU for bf16, whatever number it is told.
         return Ok(());
     }
     let environment: &[(&str, &str)] = cap.map_or(&[], |cap| &cap.peers);

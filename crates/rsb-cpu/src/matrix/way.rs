@@ -57,18 +57,25 @@ pub(super) fn find(name: &str, op: &Gemm) -> Result<Way, Reason> {
     if op.dtype == Dtype::I8 && op.is_narrowed() {
         return lacks("its sums of i8 are of 32 bits".to_owned(), "choose output=wide");
     }
+    if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
+        return lacks("its sums are whole numbers, and alpha or beta is not".to_owned(), "choose whole alpha and beta");
+    }
     let of_type = || ALL.iter().filter(|candidate| candidate.dtype == op.dtype);
     if of_type().next().is_none() {
         return lacks("its types are f32, f16, bf16 and i8".to_owned(), "choose one of these, or another provider");
     }
     let set = name.strip_prefix(WIDEST).map_or(name, |set| set.trim_start_matches('-'));
     let found = of_type().find(|candidate| (set.is_empty() || candidate.set == set) && (candidate.is_here)());
-    match found {
-        Some(candidate) => Ok(candidate.way),
-        None => {
-            lacks(format!("this CPU has no {set} for it"), "choose provider=native, which takes the widest units here")
-        }
+    if let Some(candidate) = found {
+        return Ok(candidate.way);
     }
+    let is_for_it = of_type().any(|candidate| candidate.set == set);
+    let why = if is_for_it {
+        format!("this CPU has no {set} for it, or Linux does not let this process use it")
+    } else {
+        format!("there are no products of {} by {set}", op.dtype)
+    };
+    lacks(why, "choose provider=native, which takes the widest units here")
 }
 
 /// Whether a provider of our own can do it here.
@@ -89,6 +96,15 @@ struct Candidate {
     set: &'static str,
     is_here: fn() -> bool,
     way: Way,
+}
+
+impl Candidate {
+    /// Without another way of few rows, which would be by other units than the name says.
+    #[cfg(target_arch = "x86_64")]
+    const fn always_packed(mut self) -> Self {
+        self.way.few = None;
+        self
+    }
 }
 
 /// What has `$features`, and is there `$where` it says so, as a way by `$multiply`; few rows by `$unit`, and more of them by tiles.
@@ -185,7 +201,7 @@ const ALL: &[Candidate] = &[
     way!("native-avx512vnni", I8, "avx512", ["avx512f", "avx512bw", "avx512vnni"], Vectors<unit::Vnni512, FoursFrom128, Fours, 6, 4, 64, true>, few: (Vnni512, FoursFrom128, Fours, true)),
     // Its sums are rounded to f16 on the way, so that it is taken only by its name.
     #[cfg(target_arch = "x86_64")]
-    way!("native-avx512fp16", F16, "avx512fp16", ["avx512f", "avx512bw", "avx512fp16", "f16c"], Fp16Avx512, few: (F32Avx512, WidenF16, WidenF16, false)),
+    way!("native-avx512fp16", F16, "avx512fp16", ["avx512f", "avx512bw", "avx512fp16", "f16c"], Fp16Avx512, few: (F32Avx512, WidenF16, WidenF16, false)).always_packed(),
     #[cfg(target_arch = "x86_64")]
     way!("native-avxvnni", I8, "avx2", ["avx2", "avxvnni"], Vectors<unit::VnniAvx, FoursFrom128, Fours, 6, 2, 16, true>, few: (VnniAvx, FoursFrom128, Fours, true)),
     #[cfg(target_arch = "x86_64")]

@@ -184,7 +184,9 @@ fn product_beside(device: &dyn Device, dtype: Dtype, engine: Engine) -> Result<O
     }
     // A device of software would be at it for minutes.
     let side = if device.info().device_type == DeviceType::Gpu { 4096 } else { 64 };
-    let operation = Operation::Gemm(Gemm::new(dtype, side, side, side));
+    // Most GPUs have products of fp8 only where B is stored by its columns.
+    let transpose_b = dtype == Dtype::Fp8;
+    let operation = Operation::Gemm(Gemm { transpose_b, ..Gemm::new(dtype, side, side, side) });
     let flops = operation.flops();
     let mut timed = match Timed::prepare(device, operation, Options::default()) {
         Ok(timed) => timed,
