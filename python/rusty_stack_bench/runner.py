@@ -86,6 +86,8 @@ class BenchmarkRunner:
         self, benchmarks: Sequence[Benchmark | str], settings: Settings | None = None
     ) -> list[Result] | dict[str, Any] | list[dict[str, Any]]:
         """Functions under @benchmark, measured here and stored; or TOML files of commands by the program, a run of each."""
+        if not benchmarks:
+            raise ValueError("there is no benchmark to run; name functions under @benchmark, or TOML files")
         functions = [one for one in benchmarks if isinstance(one, Benchmark)]
         if len(functions) == len(benchmarks):
             return self._run_functions(functions, settings or self._settings())

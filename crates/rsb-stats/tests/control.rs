@@ -157,6 +157,21 @@ fn a_regression_beside_a_slower_gpu_says_machine_first_and_stays_one() {
 }
 
 #[test]
+fn a_slower_clock_of_memory_is_the_machine_too() {
+    let side = |name: &str, factor: f64, clock: f64| {
+        let mut case = steady("triad", &BASE.map(|time| time * factor));
+        let clock = serde_json::json!({ "mean": clock, "min": clock, "max": clock });
+        case.metadata.insert("telemetry".to_owned(), serde_json::json!([{ "mclk_mhz": clock }, null]));
+        run(name, vec![case])
+    };
+    let sides = [side("before", 1.0, 1300.0), side("after", 2.0, 650.0)];
+    let result = gate(&sides[..1], &sides[1..], &Policy::default(), &[], now());
+    let row = of(&result, "triad");
+    let first = "machine, not code: the clock of the GPU's memory was 650 MHz, 1300 MHz in the baseline; ";
+    assert!(row.verdict == Verdict::Regressed && row.reason.starts_with(first), "{}", row.reason);
+}
+
+#[test]
 fn how_long_an_idle_gpu_s_sensors_are_read_is_not_judged() {
     let side = |name: &str, load: &str, factor: f64| {
         let fields = Fields::new().with("load", load);

@@ -86,7 +86,8 @@ fn memory_roof(run: &Run, wanted: &str) -> Option<MemoryRoof> {
 fn chart(run: &Run, device: &str) -> Option<Chart> {
     let works = works(run, device);
     let memory = memory_roof(run, device);
-    let peak = works.iter().filter_map(|work| work.peak).reduce(f64::max);
+    let peaks = peaks(&works);
+    let peak = peaks.iter().map(|(_, peak)| *peak).reduce(f64::max);
     let ends = |of: fn(&Work<'_>) -> f64| {
         let values = || works.iter().map(of);
         Some((values().reduce(f64::min)?, values().reduce(f64::max)?))
@@ -106,7 +107,7 @@ fn chart(run: &Run, device: &str) -> Option<Chart> {
     );
     let low = memory.as_ref().map_or(rates.0, |memory| rates.0.min(memory.gb_s * x_axis.bounds[0]));
     let y_axis = axis::powers_of_ten("GFLOP/s", (low, peak.unwrap_or(0.0).max(rates.1)));
-    let mut datasets = roofs(&x_axis, memory.as_ref(), peak);
+    let mut datasets = roofs(&x_axis, memory.as_ref(), &peaks);
     datasets.extend(marks(&works));
     Some(Chart {
         name: slug(&format!("roofline-{device}")),
@@ -120,6 +121,25 @@ fn chart(run: &Run, device: &str) -> Option<Chart> {
     })
 }
 
+/// The type that it computes in.
+fn dtype_of<'a>(work: &Work<'a>) -> &'a str {
+    work.result.fields().and_then(|fields| fields.text("dtype")).unwrap_or("any type")
+}
+
+/// The highest peak beside the cases of each type: units of matrices do many times as much in bf16 as in f32.
+fn peaks<'a>(works: &[Work<'a>]) -> Vec<(&'a str, f64)> {
+    let mut peaks: Vec<(&str, f64)> = Vec::new();
+    for work in works {
+        let Some(peak) = work.peak else { continue };
+        match peaks.iter_mut().find(|(dtype, _)| *dtype == dtype_of(work)) {
+            Some((_, known)) => *known = known.max(peak),
+            None => peaks.push((dtype_of(work), peak)),
+        }
+    }
+    rsb_model::order::by(&mut peaks, |a, b| b.1.total_cmp(&a.1));
+    peaks
+}
+
 fn subtitle(memory: Option<&MemoryRoof>, peak: Option<f64>) -> String {
     let memory = memory.map(|memory| format!("of memory is {}", memory.how));
     let peak = peak.map(|_| "of arithmetic was measured beside the cases".to_owned());
@@ -127,20 +147,21 @@ fn subtitle(memory: Option<&MemoryRoof>, peak: Option<f64>) -> String {
     format!("the roof {}; logarithmic scales", roofs.join(", "))
 }
 
-/// The slope that memory allows, up to the flat roof of arithmetic.
-fn roofs(x_axis: &crate::chart::Axis, memory: Option<&MemoryRoof>, peak: Option<f64>) -> Vec<Dataset> {
+/// The slope that memory allows, up to the highest flat roof of arithmetic; of several types each has its own, the highest first.
+fn roofs(x_axis: &crate::chart::Axis, memory: Option<&MemoryRoof>, peaks: &[(&str, f64)]) -> Vec<Dataset> {
     let [first, last] = x_axis.bounds;
     let mut datasets = Vec::new();
-    let ridge = memory.zip(peak).map(|(memory, peak)| (peak / memory.gb_s).clamp(first, last));
+    let ridge = |peak: f64| memory.map(|memory| (peak / memory.gb_s).clamp(first, last));
     if let Some(memory) = memory {
-        let end = ridge.unwrap_or(last);
+        let end = peaks.first().and_then(|(_, peak)| ridge(*peak)).unwrap_or(last);
         let points = vec![Point::at(first, first * memory.gb_s), Point::at(end, end * memory.gb_s)];
         let name = format!("memory, {}", format_quantity(memory.gb_s, "GB/s"));
         datasets.push(Dataset::new(DatasetKind::Path, Paint::DeviceCopy, points).named(name));
     }
-    if let Some(peak) = peak {
-        let points = vec![Point::at(ridge.unwrap_or(first), peak), Point::at(last, peak)];
-        let name = format!("arithmetic, {}", format_quantity(peak, "GFLOP/s"));
+    for (dtype, peak) in peaks {
+        let points = vec![Point::at(ridge(*peak).unwrap_or(first), *peak), Point::at(last, *peak)];
+        let of_type = if peaks.len() > 1 { format!(" in {dtype}") } else { String::new() };
+        let name = format!("arithmetic{of_type}, {}", format_quantity(*peak, "GFLOP/s"));
         datasets.push(Dataset::new(DatasetKind::Path, Paint::Bad, points).named(name));
     }
     datasets
@@ -149,12 +170,10 @@ fn roofs(x_axis: &crate::chart::Axis, memory: Option<&MemoryRoof>, peak: Option<
 /// A dataset for each benchmark, or for each type where there is one benchmark.
 fn marks(works: &[Work<'_>]) -> Vec<Dataset> {
     let one = works.iter().all(|work| works.first().is_some_and(|first| first.benchmark == work.benchmark));
-    let dtype =
-        |work: &Work<'_>| work.result.fields().and_then(|fields| fields.text("dtype")).unwrap_or("any type").to_owned();
     let mut datasets: Vec<Dataset> = Vec::new();
     let mut others = 0;
     for work in works {
-        let name = if one { dtype(work) } else { work.benchmark.to_owned() };
+        let name = if one { dtype_of(work) } else { work.benchmark }.to_owned();
         let point = Point::at(work.intensity, work.gflops);
         if let Some(known) = datasets.iter_mut().find(|known| known.name == name) {
             known.points.push(point);
