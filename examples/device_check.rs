@@ -7,7 +7,7 @@
 use std::process::ExitCode;
 
 use rsb_device::operation::{
-    Attention, Collective, CollectiveKind, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory,
+    Attention, Collective, CollectiveKind, CollectiveLauncher, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory,
     Launch, LaunchMode, MemoryStream, Normalize, NormalizeOp, OutputWidth, PeakArithmetic, Placement, PointerChase,
     QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Transfer, TransferDirection,
 };
@@ -112,13 +112,16 @@ fn check_collectives(device: &dyn Device) -> usize {
             Placement::ALL.iter().filter(|&&place| place == Placement::OutOfPlace || kind.can_be_in_place());
         for (dtype, &placement) in placements.flat_map(|place| FLOATS.map(|dtype| (dtype, place))) {
             let plain = Collective::of_bytes(kind, dtype, dtype.bytes(1001), devices.len() as u64);
-            let call = Collective { placement, ..plain };
-            match collective(&devices, &call) {
-                Ok(provider) => println!("ok {kind} {dtype} {placement} by {provider}"),
-                Err(DeviceError::Unsupported(reason)) => println!("-- {kind} {dtype} {placement}: {reason}"),
-                Err(DeviceError::Failed(reason)) => {
-                    wrong += 1;
-                    println!("FAILED {kind} {dtype} {placement}: {reason}");
+            for &launcher in CollectiveLauncher::ALL {
+                let call = Collective { placement, launcher, ..plain };
+                let name = format!("{kind} {dtype} {placement} {launcher}");
+                match collective(&devices, &call) {
+                    Ok(provider) => println!("ok {name} by {provider}"),
+                    Err(DeviceError::Unsupported(reason)) => println!("-- {name}: {reason}"),
+                    Err(DeviceError::Failed(reason)) => {
+                        wrong += 1;
+                        println!("FAILED {name}: {reason}");
+                    }
                 }
             }
         }

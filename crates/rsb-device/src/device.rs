@@ -433,6 +433,14 @@ pub trait Kernel {
     /// When the launch fails.
     fn launch(&mut self) -> Result<(), DeviceError>;
 
+    /// Starts it `times` times, one after another.
+    ///
+    /// # Errors
+    /// When a launch fails.
+    fn launch_times(&mut self, times: u64) -> Result<(), DeviceError> {
+        (0..times).try_for_each(|_| self.launch())
+    }
+
     /// Lets what is launched next wait for what this does beside it; nothing, where it does nothing beside.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ mod tensor;
 mod traffic;
 
 pub use attention::Attention;
-pub use collective::{Collective, CollectiveKind, CollectiveLane, CollectivePart, Placement};
+pub use collective::{Collective, CollectiveKind, CollectiveLane, CollectiveLauncher, CollectivePart, Placement};
 pub use host::{HostMemory, Launch, LaunchMode, Transfer, TransferDirection};
 pub use quantized::{QuantizedProduct, packed};
 pub use rows::{Gather, Rearrange};

@@ -29,12 +29,12 @@ mod transfer;
 
 pub(crate) use blas::{BlasLibrary, BlasOffer, Product, Side};
 pub(crate) use blas_lt::{LtBlas, LtCalls, LtNumbers, Plan, lt_calls};
-pub(crate) use calls::{call, done, made, number};
+pub(crate) use calls::{call, done, in_thread, made, number};
 pub use compile::{Compiled, Source};
 pub(crate) use compile::{Rtc, Toolchain, choose, file_identity, job as compile_job};
 pub(crate) use core::Core;
 pub use device::GpuDevice;
-pub(crate) use driver::{Copy, Driver, Ends, Facts, FunctionNeed, Handle};
+pub(crate) use driver::{Activation, Copy, Driver, Ends, Facts, FunctionNeed, Handle};
 pub(crate) use image::Image;
 pub use matrix::{matrix_dtypes, sparse_dtypes};
 

@@ -214,6 +214,7 @@ fields! {
     communication_backend One Parameter, "who sends between GPUs: rccl, nccl, or ring, our own copies";
     algorithm One Parameter, "way of a collective: ring, tree, or auto, the library's own choice";
     overlap One Parameter, "whether gradients are summed beside the backward pass: on, off";
+    launcher One Parameter, "who calls a library of collectives: one-thread for all GPUs, or threads, one for each";
     placement One Parameter, "whether a result goes where its input was: in-place, out-of-place";
     grid_size One Parameter, "blocks in a launch";
     block_size One Parameter, "threads in a block";

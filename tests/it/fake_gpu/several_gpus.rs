@@ -79,6 +79,12 @@ fn collectives_by_rccl_are_right_and_a_wrong_element_is_named() {
         assert_eq!(found["results"][0]["communication_backend"], "rccl");
     }
     assert_reason(case(&document, "operation=all-to-all/placement=in-place"), "skipped", "overwritten");
+    let by_threads = ["--axis", COLLECTIVES, "--axis", "dtype=f32", "--axis", "launcher=threads"];
+    let document = run(&with_rccl(), &borrowed(&collectives("rccl", &by_threads))).expect(0).json();
+    assert_eq!(cases(&document).len(), 6, "a thread for each GPU does all of them");
+    assert_rest_stands(&document, "nothing");
+    let launchers = cases(&document).iter().map(|found| &found["results"][0]["launcher"]);
+    assert!(launchers.into_iter().all(|launcher| launcher == "threads"));
     let wrong = with_rccl().set("FAKE_GPU_FAULT", "wrong:rccl_all_gather,wrong:rccl_send");
     let arguments = collectives("rccl", &["--axis", COLLECTIVES, "--axis", "dtype=f32"]);
     let document = run(&wrong, &borrowed(&arguments)).expect(1).json();

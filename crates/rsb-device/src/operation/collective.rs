@@ -52,6 +52,17 @@ pub enum CollectiveLane {
     Beside,
 }
 
+/// Who calls the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CollectiveLauncher {
+    /// One thread, for all devices in one group.
+    OneThread,
+    /// A thread for each device, all at once.
+    Threads,
+}
+
+named!(CollectiveLauncher, "launcher", OneThread = "one-thread", Threads = "threads");
+
 impl CollectiveKind {
     /// Whether each device has one part of as many as there are devices, of what it sends or receives.
     pub const fn is_in_parts(self) -> bool {
@@ -99,6 +110,8 @@ pub struct Collective {
     pub placement: Placement,
     /// When it goes on.
     pub lane: CollectiveLane,
+    /// Who calls the library for it.
+    pub launcher: CollectiveLauncher,
 }
 
 /// A stretch of what a device has in the end.
@@ -126,6 +139,7 @@ impl Collective {
             devices,
             placement: Placement::OutOfPlace,
             lane: CollectiveLane::InLine,
+            launcher: CollectiveLauncher::OneThread,
         }
     }
 

@@ -1,7 +1,9 @@
-//! RCCL and NCCL as far as the program asks them: collectives over the GPUs of one process. Calls of a group are kept until
-//! it ends.
+//! RCCL and NCCL as far as the program asks them: collectives over the GPUs of one process, by one thread or by one for each
+//! GPU. What a GPU is asked is kept until all of them were asked.
 #![allow(clippy::missing_safety_doc)]
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
@@ -61,15 +63,19 @@ struct Part {
     stream: usize,
 }
 
-/// GPUs that work together, each by its rank; and what they were asked since the group began.
-#[derive(Debug, Default)]
+/// GPUs that work together, each by its rank; and for each the calls, or groups of calls, that others have not come to.
+#[derive(Debug)]
 struct Together {
     gpus: Vec<usize>,
-    parts: Vec<Part>,
-    in_group: bool,
+    waiting: Vec<VecDeque<Vec<Part>>>,
 }
 
-static TOGETHER: Mutex<Together> = Mutex::new(Together { gpus: Vec::new(), parts: Vec::new(), in_group: false });
+static TOGETHER: Mutex<Together> = Mutex::new(Together { gpus: Vec::new(), waiting: Vec::new() });
+
+thread_local! {
+    /// What was asked since this thread's group began, while it has one.
+    static GROUP: RefCell<Option<Vec<Part>>> = const { RefCell::new(None) };
+}
 
 fn together<T>(call: impl FnOnce(&mut Together) -> T) -> T {
     call(&mut TOGETHER.lock().unwrap_or_else(PoisonError::into_inner))
@@ -91,7 +97,7 @@ pub(crate) unsafe extern "C" fn ncclCommInitAll(to: *mut ncclComm_t, count: c_in
     if !with(here(), |state| gpus.iter().all(|&gpu| state.sound(gpu).is_ok())) {
         return SYSTEM_ERROR;
     }
-    together(|all| *all = Together { gpus, ..Together::default() });
+    together(|all| *all = Together { gpus, waiting: vec![VecDeque::new(); count] });
     for rank in 0..count {
         // SAFETY: the caller gives room for as many as it says.
         unsafe { to.add(rank).write((rank + 1) as ncclComm_t) };
@@ -106,35 +112,45 @@ pub(crate) extern "C" fn ncclCommDestroy(communicator: ncclComm_t) -> Status {
 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ncclGroupStart() -> Status {
-    together(|all| {
-        all.in_group = true;
-        all.parts.clear();
-    });
+    GROUP.set(Some(Vec::new()));
     SUCCESS
 }
 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ncclGroupEnd() -> Status {
-    together(|all| {
-        if !std::mem::take(&mut all.in_group) {
-            return INVALID_USAGE;
-        }
-        let parts = std::mem::take(&mut all.parts);
-        with(here(), |state| run(state, &all.gpus, parts)).err().unwrap_or(SUCCESS)
-    })
+    GROUP.take().map_or(INVALID_USAGE, |parts| together(|all| all.ask(parts)))
 }
 
-/// Keeps a call for the end of its group: alone, one GPU would wait for the others for ever.
+/// Keeps a call for the end of this thread's group, where it has one.
 fn ask(communicator: ncclComm_t, part: Part) -> Status {
-    together(|all| {
-        let rank = handle(communicator).checked_sub(1).filter(|&rank| rank < all.gpus.len());
-        let Some(rank) = rank else { return INVALID_ARGUMENT };
-        if !all.in_group {
-            return INVALID_USAGE;
+    let ranks = together(|all| all.gpus.len());
+    let Some(rank) = handle(communicator).checked_sub(1).filter(|&rank| rank < ranks) else { return INVALID_ARGUMENT };
+    let part = Part { rank, ..part };
+    let is_kept = GROUP.with_borrow_mut(|group| group.as_mut().map(|parts| parts.push(part)).is_some());
+    if is_kept { SUCCESS } else { together(|all| all.ask(vec![part])) }
+}
+
+impl Together {
+    /// Keeps what each GPU was asked until the others are asked, and does what all have come to.
+    fn ask(&mut self, parts: Vec<Part>) -> Status {
+        let mut of_each: Vec<Vec<Part>> = vec![Vec::new(); self.gpus.len()];
+        for part in parts {
+            match of_each.get_mut(part.rank) {
+                Some(own) => own.push(part),
+                None => return INVALID_ARGUMENT,
+            }
         }
-        all.parts.push(Part { rank, ..part });
+        for (waiting, own) in self.waiting.iter_mut().zip(of_each).filter(|(_, own)| !own.is_empty()) {
+            waiting.push_back(own);
+        }
+        while self.waiting.iter().all(|waiting| !waiting.is_empty()) && !self.waiting.is_empty() {
+            let parts = self.waiting.iter_mut().filter_map(VecDeque::pop_front).flatten().collect();
+            if let Err(status) = with(here(), |state| run(state, &self.gpus, parts)) {
+                return status;
+            }
+        }
         SUCCESS
-    })
+    }
 }
 
 fn part(call: Call, ends: [*const c_void; 2], (count, data_type): (usize, c_int), stream: *mut c_void) -> Part {

@@ -1,6 +1,12 @@
 //! Calls of a runtime's functions, each of which may be missing. `$runtime` has the table of functions as `api`, and
 //! turns a status or a missing function into its own kind of error.
 
+use std::ffi::c_int;
+
+use rsb_model::Reason;
+
+use rsb_device::device::DeviceError;
+
 /// Calls a function and turns its status into a `Result`. It stands in an `unsafe` block of the caller, who promises
 /// what the function asks of its arguments.
 macro_rules! call {
@@ -42,3 +48,9 @@ macro_rules! number {
 }
 
 pub(crate) use {call, done, made, number};
+
+/// The status of a call that makes a GPU the current one of another thread, where the runtime is not asked for its words.
+pub(crate) fn in_thread(call: &str, code: c_int) -> Result<(), DeviceError> {
+    let why = || format!("error {code}, in the thread of a GPU");
+    if code == 0 { Ok(()) } else { Err(DeviceError::Failed(Reason::new(call, why(), "choose launcher=one-thread"))) }
+}

@@ -1,19 +1,26 @@
-//! Collectives over several GPUs by NCCL or RCCL, loaded at run time: one process drives every GPU, and one call begins on
-//! all of them.
+//! Collectives over several GPUs by NCCL or RCCL, loaded at run time: one process drives every GPU. One thread begins a call
+//! on all of them, or a thread for each GPU calls the library for it alone.
+
+mod rank;
+mod threads;
 
 use std::cell::RefCell;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::rc::Rc;
+use std::sync::Arc;
 
-use nccl_sys::{Loaded, NCCL_SUM, Nccl, Unavailable, nccl_type, ncclComm_t, ncclResult_t, stream_t};
+use nccl_sys::{Loaded, Nccl, Unavailable, nccl_type, ncclComm_t, stream_t};
 use rsb_model::{Dtype, Reason};
+
+use rank::{RankPart, check, function};
+use threads::RankThreads;
 
 use super::core::Core;
 use super::lacking;
 use super::launch::allocation;
 use super::side::SideStream;
 use rsb_device::device::{Buffer, DeviceError, Kernel};
-use rsb_device::operation::{Collective, CollectiveKind, CollectiveLane};
+use rsb_device::operation::{Collective, CollectiveLane, CollectiveLauncher};
 
 const fn data_type(dtype: Dtype) -> Option<c_int> {
     match dtype {
@@ -28,7 +35,7 @@ const fn data_type(dtype: Dtype) -> Option<c_int> {
 /// GPUs that work together, each with its place among them: what NCCL calls a clique. Connecting them takes long, so that they stay connected for
 /// the next collective.
 pub(super) struct Clique {
-    api: Nccl,
+    api: Arc<Nccl>,
     members: Vec<Member>,
 }
 
@@ -42,12 +49,13 @@ struct Member {
 
 /// A collective over the GPUs of a clique, bound.
 pub(super) struct LibraryCollective {
+    /// Those that ask, where each GPU has its own; they end before what they work with.
+    threads: Option<RankThreads>,
     clique: Rc<Clique>,
     name: &'static str,
-    call: Collective,
-    data_type: c_int,
-    /// Where each GPU sends from and receives to.
-    ends: Vec<[*mut c_void; 2]>,
+    lane: CollectiveLane,
+    /// What each GPU is asked.
+    parts: Vec<RankPart>,
     _buffers: Vec<(Buffer, Buffer)>,
 }
 
@@ -87,22 +95,28 @@ pub(super) fn kernel(
         Some(clique) => clique,
         None => last.borrow_mut().insert(Rc::new(Clique::connect(load, cores)?)).clone(),
     };
-    Ok(LibraryCollective { clique, name, call: *call, data_type, ends, _buffers: pairs.to_vec() })
+    let parts = clique.parts(call, data_type, &ends);
+    let threads = match call.launcher {
+        CollectiveLauncher::OneThread => None,
+        CollectiveLauncher::Threads => Some(clique.threads(&parts)?),
+    };
+    Ok(LibraryCollective { clique, name, lane: call.lane, parts, threads, _buffers: pairs.to_vec() })
 }
 
 impl Clique {
     fn connect(load: fn() -> Result<Loaded, Unavailable>, cores: Vec<Rc<Core>>) -> Result<Self, DeviceError> {
-        let api = Nccl::of(load().map_err(|missing| {
+        let library = load().map_err(|missing| {
             let cure = format!("{}; our own all-reduce needs none (communication_backend=ring)", missing.cure);
             lacking(Unavailable { cure, ..missing })
-        })?);
+        })?;
+        let api = Arc::new(Nccl::of(library));
         let devices: Vec<c_int> = cores.iter().map(|core| core.ordinal).collect();
         let mut communicators: Vec<ncclComm_t> = vec![std::ptr::null_mut(); devices.len()];
         let mut clique = Self { api, members: Vec::new() };
-        let connect = clique.function(clique.api.ncclCommInitAll, "ncclCommInitAll")?;
+        let connect = function(&clique.api, clique.api.ncclCommInitAll, "ncclCommInitAll")?;
         // SAFETY: both pointers are to as many live elements as is said.
         let status = unsafe { connect(communicators.as_mut_ptr(), number(devices.len()), devices.as_ptr()) };
-        clique.check("ncclCommInitAll", status)?;
+        check(&clique.api, "ncclCommInitAll", status)?;
         for (core, communicator) in cores.into_iter().zip(communicators) {
             let side = SideStream::new(&core)?;
             clique.members.push(Member { core, communicator, side });
@@ -115,101 +129,37 @@ impl Clique {
         own.eq(cores.iter().map(Rc::as_ptr))
     }
 
-    fn function<F>(&self, function: Option<F>, name: &str) -> Result<F, DeviceError> {
-        function.ok_or_else(|| lacking(Unavailable::symbol(name, self.api.loaded().path())))
+    /// What each GPU is asked for `call` between its ends.
+    fn parts(&self, call: &Collective, data_type: c_int, ends: &[[*mut c_void; 2]]) -> Vec<RankPart> {
+        let ranks = self.members.len();
+        let part = |(rank, (member, &ends)): (usize, (&Member, &[*mut c_void; 2]))| RankPart {
+            call: *call,
+            data_type,
+            ends,
+            place: [rank, ranks],
+            communicator: member.communicator,
+            stream: member.stream(call.lane),
+        };
+        self.members.iter().zip(ends).enumerate().map(part).collect()
     }
 
-    fn check(&self, call: &str, status: ncclResult_t) -> Result<(), DeviceError> {
-        if status == 0 {
-            return Ok(());
+    /// A thread for each of `parts`, its GPU the current one there.
+    fn threads(&self, parts: &[RankPart]) -> Result<RankThreads, DeviceError> {
+        let mut threads = RankThreads::default();
+        for (member, part) in self.members.iter().zip(parts) {
+            let activation = member.core.driver.activation(member.core.ordinal)?;
+            threads.start(Arc::clone(&self.api), *part, activation)?;
         }
-        // SAFETY: it takes any number and gives a static text or null.
-        let text = self.api.ncclGetErrorString.map(|function| unsafe { function(status) });
-        let text = match text.filter(|text| !text.is_null()) {
-            // SAFETY: the text is static and ends with a zero.
-            Some(text) => format!("{} ({status})", unsafe { CStr::from_ptr(text) }.to_string_lossy()),
-            None => format!("status {status}"),
-        };
-        // RCCL wants that variable of an MI300 whose firmware is old or does not tell its version.
-        let cure = "set NCCL_DEBUG=INFO to see more, or choose algorithm=auto; for RCCL on an MI300 set \
-                    HSA_NO_SCRATCH_RECLAIM=1";
-        Err(DeviceError::Failed(Reason::new(call, text, cure)))
+        Ok(threads)
     }
 }
 
-impl LibraryCollective {
-    /// The stream that `member` works in.
-    fn stream(&self, member: &Member) -> stream_t {
-        match self.call.lane {
-            CollectiveLane::InLine => member.core.stream,
-            CollectiveLane::Beside => member.side.stream,
+impl Member {
+    fn stream(&self, lane: CollectiveLane) -> stream_t {
+        match lane {
+            CollectiveLane::InLine => self.core.stream,
+            CollectiveLane::Beside => self.side.stream,
         }
-    }
-
-    /// Puts the part of the GPU `rank` into its stream, between the beginning and the end of a group.
-    fn enqueue(&self, rank: usize, member: &Member, ends: [*mut c_void; 2]) -> Result<(), DeviceError> {
-        let ([send, receive], communicator, kind) = (ends, member.communicator, self.data_type);
-        let (stream, clique) = (self.stream(member), &self.clique);
-        let (api, count) = (&clique.api, |elements: u64| usize::try_from(elements).unwrap_or(usize::MAX));
-        let ranks = clique.members.len();
-        member.core.activate()?;
-        match self.call.kind {
-            CollectiveKind::AllReduce => {
-                let call = clique.function(api.ncclAllReduce, "ncclAllReduce")?;
-                let count = count(self.call.elements);
-                // SAFETY: both buffers hold as much as `Collective` says, as `kernel` has checked, on the GPU of the
-                // communicator, whose stream lives as long as the core. The same holds of every call below.
-                let status = unsafe { call(send, receive, count, kind, NCCL_SUM, communicator, stream) };
-                clique.check("ncclAllReduce", status)
-            }
-            CollectiveKind::AllGather => {
-                let call = clique.function(api.ncclAllGather, "ncclAllGather")?;
-                // SAFETY: as above.
-                let status = unsafe { call(send, receive, count(self.call.part()), kind, communicator, stream) };
-                clique.check("ncclAllGather", status)
-            }
-            CollectiveKind::ReduceScatter => {
-                let call = clique.function(api.ncclReduceScatter, "ncclReduceScatter")?;
-                let count = count(self.call.part());
-                // SAFETY: as above.
-                let status = unsafe { call(send, receive, count, kind, NCCL_SUM, communicator, stream) };
-                clique.check("ncclReduceScatter", status)
-            }
-            CollectiveKind::Broadcast => {
-                let call = clique.function(api.ncclBroadcast, "ncclBroadcast")?;
-                let count = count(self.call.elements);
-                // SAFETY: as above.
-                let status = unsafe { call(send, receive, count, kind, 0, communicator, stream) };
-                clique.check("ncclBroadcast", status)
-            }
-            CollectiveKind::SendReceive => {
-                let [next, before] = [rank + 1, rank + ranks - 1].map(|peer| peer % ranks);
-                self.exchange(member, [next, before], count(self.call.elements), [send, receive])
-            }
-            CollectiveKind::AllToAll => (0..ranks).try_for_each(|peer| {
-                let at = count(self.call.dtype.bytes(peer as u64 * self.call.part()));
-                let ends = [send, receive].map(|end| end.wrapping_byte_add(at));
-                self.exchange(member, [peer, peer], count(self.call.part()), ends)
-            }),
-        }
-    }
-
-    /// `count` elements from `send` to one GPU, and as many from another one to `receive`.
-    fn exchange(
-        &self,
-        member: &Member,
-        [to, from]: [usize; 2],
-        count: usize,
-        [send, receive]: [*mut c_void; 2],
-    ) -> Result<(), DeviceError> {
-        let (kind, communicator, stream) = (self.data_type, member.communicator, self.stream(member));
-        let clique = &self.clique;
-        let call = clique.function(clique.api.ncclSend, "ncclSend")?;
-        // SAFETY: as in `enqueue`.
-        clique.check("ncclSend", unsafe { call(send, count, kind, number(to), communicator, stream) })?;
-        let call = clique.function(clique.api.ncclRecv, "ncclRecv")?;
-        // SAFETY: as in `enqueue`.
-        clique.check("ncclRecv", unsafe { call(receive, count, kind, number(from), communicator, stream) })
     }
 }
 
@@ -217,25 +167,42 @@ fn number(rank: usize) -> c_int {
     c_int::try_from(rank).unwrap_or(c_int::MAX)
 }
 
+impl LibraryCollective {
+    /// All GPUs in one group, by this thread.
+    fn launch_group(&self) -> Result<(), DeviceError> {
+        let api = &*self.clique.api;
+        let begin = function(api, api.ncclGroupStart, "ncclGroupStart")?;
+        let end = function(api, api.ncclGroupEnd, "ncclGroupEnd")?;
+        if self.lane == CollectiveLane::Beside {
+            self.clique.members.iter().try_for_each(|member| member.side.leave())?;
+        }
+        // SAFETY: it takes nothing.
+        check(api, "ncclGroupStart", unsafe { begin() })?;
+        for (member, part) in self.clique.members.iter().zip(&self.parts) {
+            member.core.activate()?;
+            // SAFETY: `kernel` has checked that both buffers hold as much as the call says, on the GPU of the communicator,
+            // and `self` keeps them, the communicator and the stream.
+            unsafe { part.enqueue(api) }?;
+        }
+        // SAFETY: it takes nothing.
+        check(api, "ncclGroupEnd", unsafe { end() })
+    }
+}
+
 impl Kernel for LibraryCollective {
     fn launch(&mut self) -> Result<(), DeviceError> {
-        let clique = &self.clique;
-        let begin = clique.function(clique.api.ncclGroupStart, "ncclGroupStart")?;
-        let end = clique.function(clique.api.ncclGroupEnd, "ncclGroupEnd")?;
-        if self.call.lane == CollectiveLane::Beside {
-            clique.members.iter().try_for_each(|member| member.side.leave())?;
+        self.launch_times(1)
+    }
+
+    fn launch_times(&mut self, times: u64) -> Result<(), DeviceError> {
+        match &self.threads {
+            Some(threads) => threads.launch(times),
+            None => (0..times).try_for_each(|_| self.launch_group()),
         }
-        // SAFETY: it takes nothing.
-        clique.check("ncclGroupStart", unsafe { begin() })?;
-        for (rank, (member, ends)) in clique.members.iter().zip(&self.ends).enumerate() {
-            self.enqueue(rank, member, *ends)?;
-        }
-        // SAFETY: it takes nothing.
-        clique.check("ncclGroupEnd", unsafe { end() })
     }
 
     fn join(&mut self) -> Result<(), DeviceError> {
-        match self.call.lane {
+        match self.lane {
             CollectiveLane::InLine => Ok(()),
             CollectiveLane::Beside => self.clique.members.iter().try_for_each(|member| member.side.come_back()),
         }

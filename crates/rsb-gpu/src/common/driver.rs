@@ -24,6 +24,9 @@ pub(crate) struct Facts {
     pub(crate) max_threads_per_unit: u32,
 }
 
+/// Makes a GPU the current one of the thread that calls it.
+pub(crate) type Activation = Box<dyn FnOnce() -> Result<(), DeviceError> + Send>;
+
 /// What the two ends of a copy are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
@@ -70,6 +73,9 @@ pub(crate) trait Driver {
 
     /// Makes device `ordinal` the current one of this thread.
     fn activate(&self, ordinal: c_int) -> Result<(), DeviceError>;
+
+    /// What does so in another thread, which ends before this runtime is given back.
+    fn activation(&self, ordinal: c_int) -> Result<Activation, DeviceError>;
 
     /// Its compiler, loaded.
     fn toolchain(&self) -> Result<Box<dyn Toolchain>, Reason>;

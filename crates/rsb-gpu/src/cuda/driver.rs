@@ -3,6 +3,7 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::rc::Rc;
+use std::sync::atomic::AtomicPtr;
 
 use cuda_sys::{CUdeviceptr, EVENT_DEFAULT, STREAM_NON_BLOCKING, error, func_attribute, stream_capture};
 use rsb_model::{BackendId, Reason};
@@ -11,8 +12,10 @@ use super::blas::{self, Blas};
 use super::compile::CudaCompiler;
 use super::runtime::Runtime;
 use super::{blas_lt, info};
-use crate::common::{BlasLibrary, BlasOffer, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
-use crate::common::{call, done, made, number};
+use crate::common::{
+    Activation, BlasLibrary, BlasOffer, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain,
+};
+use crate::common::{call, done, in_thread, made, number};
 use nccl_sys::{Loaded, Unavailable};
 use rsb_device::device::DeviceError;
 
@@ -51,6 +54,13 @@ impl Driver for Runtime {
 
     fn activate(&self, ordinal: c_int) -> Done {
         Ok(self.make_current(ordinal)?)
+    }
+
+    fn activation(&self, ordinal: c_int) -> Result<Activation, DeviceError> {
+        let set = self.api.cuCtxSetCurrent.ok_or_else(|| self.missing("cuCtxSetCurrent"))?;
+        let context = AtomicPtr::new(self.context(ordinal)?);
+        // SAFETY: the context is live until the runtime is given back, before which the thread ends.
+        Ok(Box::new(move || in_thread("cuCtxSetCurrent", unsafe { set(context.into_inner()) })))
     }
 
     fn toolchain(&self) -> Result<Box<dyn Toolchain>, Reason> {

@@ -12,8 +12,10 @@ use super::blas_lt;
 use super::compile::HipCompiler;
 use super::info;
 use super::runtime::Runtime;
-use crate::common::{BlasLibrary, BlasOffer, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain};
-use crate::common::{call, done, made, number};
+use crate::common::{
+    Activation, BlasLibrary, BlasOffer, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain,
+};
+use crate::common::{call, done, in_thread, made, number};
 use nccl_sys::{Loaded, Unavailable};
 use rsb_device::device::DeviceError;
 
@@ -52,6 +54,12 @@ impl Driver for Runtime {
 
     fn activate(&self, ordinal: c_int) -> Done {
         Ok(self.make_current(ordinal)?)
+    }
+
+    fn activation(&self, ordinal: c_int) -> Result<Activation, DeviceError> {
+        let set = self.api.hipSetDevice.ok_or_else(|| self.missing("hipSetDevice"))?;
+        // SAFETY: no pointers; a number that is no device gives a status.
+        Ok(Box::new(move || in_thread("hipSetDevice", unsafe { set(ordinal) })))
     }
 
     fn toolchain(&self) -> Result<Box<dyn Toolchain>, Reason> {

@@ -2,7 +2,7 @@
 //! training waits for, and the other collectives. The sum also by our own ring over copies between GPUs; all of them by
 //! the vendor's library where it is found.
 
-use rsb_device::operation::{Collective, CollectiveKind, HostMemory, Placement, Transfer, TransferDirection};
+use rsb_device::operation::{Collective, CollectiveKind, CollectiveLauncher, HostMemory, Placement, Transfer, TransferDirection};
 use rsb_device::{Device, DeviceInfo, Operation, convert};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{BackendId, Fields, Params, Reason};
@@ -47,10 +47,17 @@ const AXES: &[AxisInfo] = &[
         AUTO,
         AxisKind::Choice(&[AUTO, "ring", "tree"]),
     ),
+    AxisInfo::named(
+        "launcher",
+        "who calls the library: one thread for all GPUs in a group, or a thread for each GPU, as frameworks do",
+        ONE_THREAD,
+        AxisKind::Choice(&[ONE_THREAD, "threads"]),
+    ),
 ];
 
 const RING: &str = "ring";
 const AUTO: &str = "auto";
+const ONE_THREAD: &str = "one-thread";
 
 /// The variable by which NCCL and RCCL are told an algorithm.
 const ALGORITHM: &str = "NCCL_ALGO";
@@ -195,6 +202,7 @@ fn of_library(breadth: Breadth, library: &str, (large, largest): (u64, u64)) -> 
         let in_place = every(&["all-reduce", "all-gather", "reduce-scatter", "broadcast"], &[large]);
         grids.push(with(in_place, axis("placement", &["in-place"])));
         grids.push(with(every(&["all-reduce"], &[MIB, large]), axis("algorithm", &["ring", "tree"])));
+        grids.push(with(every(&["all-reduce", "all-to-all"], &[KIB, large]), axis("launcher", &["threads"])));
         grids.push(with(every(&["all-reduce", "all-gather"], &[large]), axis("num_gpus", &["4", "8"])));
         grids.push(vec![axis("dtype", &["f16", "bf16"]), sizes("size", &[large]), by()]);
     }
@@ -205,6 +213,12 @@ fn of_library(breadth: Breadth, library: &str, (large, largest): (u64, u64)) -> 
         let counts = || axis("num_gpus", &["2", "3", "4", "6", "8"]);
         grids.push(with(every(WHOLE, &steps(8).collect::<Vec<_>>()), counts()));
         grids.push(with(every(IN_PARTS, &steps(KIB).collect::<Vec<_>>()), counts()));
+        for kinds in [WHOLE, IN_PARTS] {
+            let by_threads = with(every(kinds, &[KIB, MIB, large]), axis("launcher", &["threads"]));
+            grids.push(with(by_threads, axis("num_gpus", &["2", "8"])));
+            // Several nodes in one, and the partitions of several cards: a node of eight MI300X in CPX has 64.
+            grids.push(with(every(kinds, &[large]), axis("num_gpus", &["16", "32", "64"])));
+        }
     }
     grids
 }
@@ -230,12 +244,14 @@ impl Task {
         let (dtype, size, count) = (dtype(params)?, bytes(params, "size")?, number::<u32>(params, "num_gpus")?);
         let kind: CollectiveKind = number(params, "operation")?;
         let placement: Placement = number(params, "placement")?;
+        let launcher: CollectiveLauncher = number(params, "launcher")?;
         let backend = match params.text("communication_backend") {
             Some("rccl") => "rccl",
             Some("nccl") => "nccl",
             _ => RING,
         };
-        let call = Collective { placement, ..Collective::of_bytes(kind, dtype, size, u64::from(count.max(1))) };
+        let plain = Collective::of_bytes(kind, dtype, size, u64::from(count.max(1)));
+        let call = Collective { placement, launcher, ..plain };
         let task = Self { call, placement, count, size, backend };
         match task.mistake(params.text("algorithm").unwrap_or(AUTO)) {
             Some((what, why, cure)) => Err(Reason::new(what, why, cure)),
@@ -245,7 +261,7 @@ impl Task {
 
     /// What does not go together: what, why, cure.
     fn mistake(&self, algorithm: &str) -> Option<(String, &'static str, &'static str)> {
-        let Collective { kind, dtype, .. } = self.call;
+        let Collective { kind, dtype, launcher, .. } = self.call;
         let is_known = convert::is_known(dtype) && convert::epsilon(dtype) > 0.0;
         let whole = matches!(kind, CollectiveKind::AllToAll | CollectiveKind::SendReceive);
         let tree_of_another = algorithm == "tree" && kind != CollectiveKind::AllReduce;
@@ -270,9 +286,12 @@ impl Task {
             ),
             (
                 self.is_ours()
-                    && (kind != CollectiveKind::AllReduce || self.placement == Placement::InPlace || algorithm != AUTO),
-                format!("{kind} {} by our own ring", self.placement),
-                "that is an all-reduce out of place, and has no other algorithm",
+                    && (kind != CollectiveKind::AllReduce
+                        || self.placement == Placement::InPlace
+                        || launcher == CollectiveLauncher::Threads
+                        || algorithm != AUTO),
+                format!("{kind} {} by our own ring, launcher={launcher}", self.placement),
+                "that is an all-reduce out of place by one thread, and has no other algorithm",
                 "choose communication_backend=rccl or nccl",
             ),
             (
@@ -332,6 +351,7 @@ impl Prepared for Case<'_> {
         let fields = Fields::new().with("operation", call.kind.as_str()).with("dtype", call.dtype.as_str());
         let fields = fields.with("provider", provider).with("size_bytes", size);
         let fields = fields.with("communication_backend", *backend).with("placement", call.placement.as_str());
+        let fields = fields.with("launcher", call.launcher.as_str());
         let name = if self.task.is_ours() { RING } else { &self.algorithm };
         let fields = fields.with("algorithm", name);
         let fields = fields.with("num_gpus", *count).with("init", "random uniform in [-1, 1)");
@@ -352,7 +372,7 @@ mod tests {
     fn params(dtype: &str, size: &str, count: u32) -> Params {
         let params = Params::new().with("dtype", dtype).with("size", size);
         let params = params.with("num_gpus", count.to_string()).with("communication_backend", RING);
-        params.with("operation", "all-reduce").with("placement", "out-of-place").with("algorithm", AUTO)
+        params.with("operation", "all-reduce").with("placement", "out-of-place").with("algorithm", AUTO).with("launcher", ONE_THREAD)
     }
 
     #[test]
@@ -402,6 +422,7 @@ mod tests {
         let by = |backend: &str| params("f32", "4KiB", 2).with("communication_backend", backend);
         check(&by("rccl"), 2, "communication_backend=ring");
         check(&by(RING).with("operation", "broadcast"), 2, "communication_backend=rccl or nccl");
+        check(&by(RING).with("launcher", "threads"), 2, "communication_backend=rccl or nccl");
         check(&by("nccl").with("operation", "all-to-all").with("placement", "in-place"), 2, "out-of-place");
         check(&by("nccl").with("operation", "all-gather").with("algorithm", "tree"), 2, "algorithm=auto");
         check(&by("nccl").with("operation", "all-gather").with("size", "4B"), 2, "larger size");

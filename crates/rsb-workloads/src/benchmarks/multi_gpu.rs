@@ -20,9 +20,17 @@ use training::Training;
 /// Scaling, and bandwidth between GPUs.
 pub(super) struct MultiGpu;
 
-/// A machine has no more GPUs in one node.
-const POSITIONS: &[&str] =
-    &["none", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"];
+/// A node of eight MI300X in CPX has 64 partitions.
+#[rustfmt::skip]
+const POSITIONS: &[&str] = &[
+    "none", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19",
+    "20", "21", "22", "23", "24", "25", "26", "27", "28", "29", "30", "31", "32", "33", "34", "35", "36", "37", "38", "39",
+    "40", "41", "42", "43", "44", "45", "46", "47", "48", "49", "50", "51", "52", "53", "54", "55", "56", "57", "58", "59",
+    "60", "61", "62", "63",
+];
+
+/// GPUs of a node, and partitions of a card at most: those are copied between in every pair.
+const OCTET: u32 = 8;
 
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
@@ -89,7 +97,11 @@ impl Benchmark for MultiGpu {
         let copies = |peers: Vec<String>, every: &[u64]| {
             grid([axis("operation", &["peer-copy"]), f32(), sizes("size", every), ("peer", peers)])
         };
-        let others = || (0..8_u32).filter(|&other| other != own).map(|other| other.to_string()).collect::<Vec<_>>();
+        // Each with its own eight; of more, every eighth has one pair with the next eight, too.
+        let first = own / OCTET * OCTET;
+        let near = move || (first..first + OCTET).filter(move |&other| other != own);
+        let far = (own > 0 && own == first).then(|| own - OCTET);
+        let others = || near().chain(far).map(|other| other.to_string()).collect::<Vec<_>>();
         // Software that stands for GPUs is slow.
         let size = if device.device_type == DeviceType::Gpu { 64 * MIB } else { MIB };
         let scaled = |kinds: &[&str], counts: &[&str]| {
@@ -126,7 +138,7 @@ impl Benchmark for MultiGpu {
             grids.push(copies(others(), &[64 * MIB]));
         }
         if breadth == Breadth::Full {
-            grids.extend(teams(vec![scaled(&["strong", "weak"], &["1", "3", "6"])]));
+            grids.extend(teams(vec![scaled(&["strong", "weak"], &["1", "3", "6", "16", "32", "64"])]));
             grids.push(copies(others(), &[64 << 10, MIB, 16 * MIB, 256 * MIB]));
         }
         grids

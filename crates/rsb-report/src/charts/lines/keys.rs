@@ -10,7 +10,7 @@ use rsb_model::shape::format_bytes;
 pub const KEYS: &[&str] = &[
     "model", "workload", "operation", "dtype", "output_dtype", "engine", "sparsity", "stores", "threads", "cache",
     "numa", "provider", "algorithms_tried", "host_memory", "memory_tier", "num_gpus", "num_ranks", "scaling",
-    "overlap", "placement", "communication_backend", "algorithm", "zero_stage", "peer", "block_size", "batch_size",
+    "overlap", "placement", "communication_backend", "algorithm", "launcher", "zero_stage", "peer", "block_size", "batch_size",
     "sequence_length", "output_length", "attention", "launch_mode", "mlp", "norm", "positions", "weight_dtype",
     "num_heads", "head_dim", "num_kv_heads", "num_layers", "vocabulary_size", "size_bytes", "m", "n", "k", "input_shape",
     "weight_shape", "stride", "padding", "dilation", "groups", "transpose", "alpha", "beta", "epilogue", "init",
