@@ -7,9 +7,10 @@
 use std::process::ExitCode;
 
 use rsb_device::operation::{
-    Attention, Collective, CollectiveKind, CollectiveLauncher, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory,
-    Launch, LaunchMode, MemoryStream, Normalize, NormalizeOp, OutputWidth, PeakArithmetic, Placement, PointerChase,
-    QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Transfer, TransferDirection,
+    Attention, Collective, CollectiveKind, CollectiveLauncher, Convolution, Elementwise, ElementwiseOp, Epilogue,
+    Gather, Gemm, HostMemory, Launch, LaunchMode, MemoryStream, Normalize, NormalizeOp, OutputWidth, PeakArithmetic,
+    Placement, PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Transfer,
+    TransferDirection,
 };
 use rsb_device::{Buffer, Device, DeviceError, Operation, Options, Role, child, convert, reference};
 use rsb_engine::backends::registry;
@@ -272,6 +273,11 @@ fn cases() -> Vec<(Operation, Options)> {
             let cache = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 8, capacity: 11, position: 4, rotary };
             all.push(Operation::Rearrange(cache));
         }
+    }
+    for dtype in [Dtype::I8, Dtype::I4] {
+        let of_numbers = |&op: &ElementwiseOp| Operation::Elementwise(Elementwise { op, dtype, elements: 3001 });
+        all.extend([ElementwiseOp::Add, ElementwiseOp::Relu].iter().map(of_numbers));
+        all.extend(ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 20_011 })));
     }
     for dtype in Dtype::ALL {
         all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 64 * PeakArithmetic::UNIT }));

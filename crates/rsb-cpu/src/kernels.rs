@@ -15,6 +15,7 @@ mod sixteen;
 mod span;
 mod stream;
 mod vector;
+mod whole;
 
 use std::rc::Rc;
 

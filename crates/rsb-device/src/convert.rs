@@ -26,7 +26,7 @@ pub const fn epsilon(dtype: Dtype) -> f64 {
 
 /// Whether [`encode`] and [`decode`] know the type; the others live in registers alone. In memory tf32 is f32: the units that multiply it round it.
 pub const fn is_known(dtype: Dtype) -> bool {
-    !matches!(dtype, Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4)
+    !matches!(dtype, Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4)
 }
 
 /// The 16-bit format of `dtype`, if it is one.
@@ -45,21 +45,24 @@ pub fn round(dtype: Dtype, value: f64) -> f64 {
         Dtype::F16 => f16::from_f32(value as f32).to_f64(),
         Dtype::Bf16 => bf16::from_f32(value as f32).to_f64(),
         Dtype::I8 => value.round().clamp(-128.0, 127.0),
+        Dtype::I4 => value.round().clamp(-8.0, 7.0),
         Dtype::I32 => value.round().clamp(f64::from(i32::MIN), f64::from(i32::MAX)),
         Dtype::Fp8 => from_e4m3(to_e4m3(value as f32)),
-        Dtype::F64 | Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => value,
+        Dtype::F64 | Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 => value,
     }
 }
 
-/// An input between -1 and 1 as a buffer of `dtype` keeps it: whole numbers are spread over the range of `i8`.
+/// An input between -1 and 1 as a buffer of `dtype` keeps it: whole numbers are spread over the range of `i8`,
+/// those of 4 bits over their own.
 pub fn input(dtype: Dtype, value: f64) -> f64 {
     match dtype {
         Dtype::I8 | Dtype::I32 => (value * 127.0).round(),
+        Dtype::I4 => (value * 7.0).round(),
         other => round(other, value),
     }
 }
 
-/// Bytes of `values` in `dtype`; nothing for a type that is not known.
+/// Bytes of `values` in `dtype`, of 4 bits two in a byte, the first in its lower half; nothing for a type that is not known.
 pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
     let mut out = Vec::new();
     match dtype {
@@ -70,7 +73,11 @@ pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
         Dtype::I8 => put(values, |value| (round(dtype, value) as i8).to_le_bytes(), &mut out),
         Dtype::I32 => put(values, |value| (round(dtype, value) as i32).to_le_bytes(), &mut out),
         Dtype::Fp8 => put(values, |value| [to_e4m3(value as f32)], &mut out),
-        Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => {}
+        Dtype::I4 => out.extend(values.chunks(2).map(|pair| {
+            let half = |at| pair.get(at).map_or(0, |&value| round(dtype, value) as i8 & 15).cast_unsigned();
+            half(0) | half(1) << 4
+        })),
+        Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 => {}
     }
     out
 }
@@ -83,7 +90,7 @@ fn put<T: Copy, const N: usize>(values: &[T], bytes: impl Fn(T) -> [u8; N], out:
     }
 }
 
-/// The numbers in `bytes` of `dtype`, put into `out` in place of what it held.
+/// The numbers in `bytes` of `dtype`, put into `out` in place of what it held. Of 4 bits they are an even count.
 pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
     out.clear();
     match dtype {
@@ -100,7 +107,9 @@ pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
         Dtype::I8 => out.extend(bytes.iter().map(|&byte| f64::from(byte.cast_signed()))),
         Dtype::I32 => out.extend(words(bytes).map(|word| f64::from(i32::from_le_bytes(word)))),
         Dtype::Fp8 => out.extend(bytes.iter().map(|&byte| from_e4m3(byte))),
-        Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => {}
+        Dtype::I4 => out
+            .extend(bytes.iter().flat_map(|&byte| [byte << 4, byte]).map(|above| f64::from(above.cast_signed() >> 4))),
+        Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 => {}
     }
 }
 

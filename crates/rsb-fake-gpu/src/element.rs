@@ -31,6 +31,7 @@ elements! {
     f16: |x| f64::from(f32::from(x)), |x| f16::from_f32(x as f32);
     bf16: |x| f64::from(f32::from(x)), |x| bf16::from_f32(x as f32);
     u8: |x| f64::from(x), |x| x as u8;
+    // More or less than fits is the nearest that does.
     i8: |x| f64::from(x), |x| x as i8;
     i32: |x| f64::from(x), |x| x as i32;
     u32: |x| f64::from(x), |x| x as u32;
@@ -93,3 +94,15 @@ macro_rules! by_float {
     };
 }
 pub(crate) use by_float;
+
+/// Numbers of 4 bits, two in each byte, that of its lower half first.
+pub(crate) fn from_halves(bytes: &[u8]) -> Vec<f64> {
+    let number = |half: u8| if half < 8 { f64::from(half) } else { f64::from(half) - 16.0 };
+    bytes.iter().flat_map(|byte| [byte % 16, byte / 16]).map(number).collect()
+}
+
+/// The other way: of an even count, and what they cannot hold is the nearest that they can.
+pub(crate) fn to_halves(numbers: &[f64]) -> Vec<u8> {
+    let half = |number: f64| (number.clamp(-8.0, 7.0) as i32).rem_euclid(16) as u8;
+    numbers.as_chunks::<2>().0.iter().map(|&[low, high]| half(low) + 16 * half(high)).collect()
+}

@@ -55,3 +55,50 @@ RSB_ELEMENTWISE(f64, double)
 RSB_ELEMENTWISE(f32, float)
 RSB_ELEMENTWISE(f16, F16)
 RSB_ELEMENTWISE(bf16, Bf16)
+
+#define RSB_ELEMENTWISE_WHOLE(NAME, T, MAP) \
+    RSB_KERNEL(1024) rsb_add_##NAME(const T *x, const T *z, T *y, u64 n) { MAP(x, z, y, n, Add()); } \
+    RSB_KERNEL(1024) rsb_relu_##NAME(const T *x, T *y, u64 n) { MAP(x, y, n, Relu()); }
+
+// Two numbers of 4 bits in a byte, the first in its lower half. What they cannot hold is the nearest that they can.
+__device__ inline int low_half(unsigned char byte) { return (signed char)(byte << 4) >> 4; }
+__device__ inline int high_half(unsigned char byte) { return (signed char)byte >> 4; }
+__device__ inline unsigned char halves(int low, int high) {
+    low = low < -8 ? -8 : low > 7 ? 7 : low;
+    high = high < -8 ? -8 : high > 7 ? 7 : high;
+    return (unsigned char)((low & 15) | high << 4);
+}
+
+template <class F> __device__ inline unsigned char each_half(unsigned char x, F f) {
+    return halves(f(low_half(x)), f(high_half(x)));
+}
+template <class F> __device__ inline unsigned char each_half(unsigned char x, unsigned char z, F f) {
+    return halves(f(low_half(x), low_half(z)), f(high_half(x), high_half(z)));
+}
+
+template <class F> __device__ inline void map_halves(const unsigned char *x, unsigned char *y, u64 n, F f) {
+    typedef Pack<unsigned char> P;
+    const u64 bytes = (n + 1) / 2, packs = bytes / P::count;
+    for (u64 i = thread_index(); i < packs; i += thread_count()) {
+        P from = ((const P *)x)[i], to;
+        for (int j = 0; j < P::count; j++) to.v[j] = each_half(from.v[j], f);
+        ((P *)y)[i] = to;
+    }
+    for (u64 i = packs * P::count + thread_index(); i < bytes; i += thread_count()) y[i] = each_half(x[i], f);
+}
+
+template <class F>
+__device__ inline void map_halves(
+    const unsigned char *x, const unsigned char *z, unsigned char *y, u64 n, F f) {
+    typedef Pack<unsigned char> P;
+    const u64 bytes = (n + 1) / 2, packs = bytes / P::count;
+    for (u64 i = thread_index(); i < packs; i += thread_count()) {
+        P left = ((const P *)x)[i], right = ((const P *)z)[i], to;
+        for (int j = 0; j < P::count; j++) to.v[j] = each_half(left.v[j], right.v[j], f);
+        ((P *)y)[i] = to;
+    }
+    for (u64 i = packs * P::count + thread_index(); i < bytes; i += thread_count()) y[i] = each_half(x[i], z[i], f);
+}
+
+RSB_ELEMENTWISE_WHOLE(i8, signed char, map)
+RSB_ELEMENTWISE_WHOLE(i4, unsigned char, map_halves)

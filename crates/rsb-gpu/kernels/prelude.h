@@ -67,6 +67,7 @@ __device__ inline float wide(Bf16 x) {
 template <class T> __device__ inline T narrow(typename Wide<T>::type x);
 template <> __device__ inline float narrow<float>(float x) { return x; }
 template <> __device__ inline double narrow<double>(double x) { return x; }
+template <> __device__ inline signed char narrow<signed char>(int x) { return x < -128 ? -128 : x > 127 ? 127 : x; }
 template <> __device__ inline F16 narrow<F16>(float x) {
     F16 y;
 #if RSB_AMD

@@ -9,6 +9,38 @@ template <> struct Result<double> {
     typedef double type;
 };
 
+// Two numbers of 4 bits in a byte, the first in its lower half, counted one by one.
+struct Halves {
+    unsigned char byte;
+};
+template <> struct Wide<Halves> {
+    typedef int type;
+};
+
+// How many numbers an element is, what they are together, and the largest of them with its place.
+template <class T> struct Numbers {
+    typedef typename Wide<T>::type W;
+    enum { count = 1 };
+    __device__ static W total(T x) { return wide(x); }
+    __device__ static void look(T x, u64 at, u64 n, W *most, u64 *found) {
+        if (wide(x) > *most) *most = wide(x), *found = at;
+    }
+};
+template <> struct Numbers<Halves> {
+    enum { count = 2 };
+    __device__ static int low(Halves x) { return (signed char)(x.byte << 4) >> 4; }
+    __device__ static int high(Halves x) { return (signed char)x.byte >> 4; }
+    __device__ static int total(Halves x) { return low(x) + high(x); }
+    __device__ static void look(Halves x, u64 at, u64 n, int *most, u64 *found) {
+        if (low(x) > *most) *most = low(x), *found = 2 * at;
+        if (high(x) > *most && 2 * at + 1 < n) *most = high(x), *found = 2 * at + 1;
+    }
+};
+
+// What is below any number that is looked at.
+template <class W> __device__ inline W lowest() { return (W)-RSB_INFINITY; }
+template <> __device__ inline int lowest<int>() { return -(1 << 30); }
+
 template <class T>
 __device__ inline void sum(
     const T *x, u64 n, double scale, double *partials, unsigned int *counter, typename Result<T>::type *result) {
@@ -16,14 +48,15 @@ __device__ inline void sum(
     // Two lanes for each element of a pack would not be faster: memory is what it waits for.
     W lanes[Pack<T>::count];
     for (int j = 0; j < Pack<T>::count; j++) lanes[j] = 0;
-    const u64 packs = n / Pack<T>::count;
+    const u64 elements = (n + Numbers<T>::count - 1) / Numbers<T>::count, packs = elements / Pack<T>::count;
     for (u64 i = thread_index(); i < packs; i += thread_count()) {
         Pack<T> pack = ((const Pack<T> *)x)[i];
-        for (int j = 0; j < Pack<T>::count; j++) lanes[j] += wide(pack.v[j]);
+        for (int j = 0; j < Pack<T>::count; j++) lanes[j] += Numbers<T>::total(pack.v[j]);
     }
     double mine = 0;
     for (int j = 0; j < Pack<T>::count; j++) mine += (double)lanes[j];
-    for (u64 i = packs * Pack<T>::count + thread_index(); i < n; i += thread_count()) mine += (double)wide(x[i]);
+    for (u64 i = packs * Pack<T>::count + thread_index(); i < elements; i += thread_count())
+        mine += (double)Numbers<T>::total(x[i]);
     mine = across_block(mine, Plus());
     if (threadIdx.x == 0) partials[blockIdx.x] = mine;
     if (!last_block(counter)) return;
@@ -47,17 +80,15 @@ struct Better {
 
 template <class T> __device__ inline Found largest_of(const T *x, u64 n) {
     Found best = {-RSB_INFINITY, ~0ull};
-    typename Wide<T>::type most = (typename Wide<T>::type)best.value;
-    const u64 packs = n / Pack<T>::count;
+    typename Wide<T>::type most = lowest<typename Wide<T>::type>();
+    const u64 elements = (n + Numbers<T>::count - 1) / Numbers<T>::count, packs = elements / Pack<T>::count;
     for (u64 i = thread_index(); i < packs; i += thread_count()) {
         Pack<T> pack = ((const Pack<T> *)x)[i];
-        for (int j = 0; j < Pack<T>::count; j++) {
-            typename Wide<T>::type value = wide(pack.v[j]);
-            if (value > most) most = value, best.at = i * Pack<T>::count + j;
-        }
+        for (int j = 0; j < Pack<T>::count; j++)
+            Numbers<T>::look(pack.v[j], i * Pack<T>::count + j, n, &most, &best.at);
     }
-    for (u64 i = packs * Pack<T>::count + thread_index(); i < n; i += thread_count())
-        if (wide(x[i]) > most) most = wide(x[i]), best.at = i;
+    for (u64 i = packs * Pack<T>::count + thread_index(); i < elements; i += thread_count())
+        Numbers<T>::look(x[i], i, n, &most, &best.at);
     best.value = (double)most;
     return best;
 }
@@ -99,3 +130,5 @@ RSB_REDUCE(f64, double)
 RSB_REDUCE(f32, float)
 RSB_REDUCE(f16, F16)
 RSB_REDUCE(bf16, Bf16)
+RSB_REDUCE(i8, signed char)
+RSB_REDUCE(i4, Halves)

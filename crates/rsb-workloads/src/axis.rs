@@ -154,6 +154,30 @@ pub(crate) const DTYPE: AxisInfo = AxisInfo::value("dtype", "type of an element"
 /// How many threads of the CPU work.
 pub(crate) const THREADS: AxisInfo = AxisInfo::named("threads", "CPU threads (a GPU ignores it)", "1", AxisKind::Count);
 
+/// Who multiplies matrices.
+pub(crate) const PROVIDER: AxisInfo = AxisInfo::named(
+    "provider",
+    "the library that does it; auto: the device's own choice",
+    "auto",
+    AxisKind::Choice(&[
+        "auto",
+        "gemm",
+        "openblas",
+        "mkl",
+        "onednn",
+        "rocblas",
+        "hipblaslt",
+        "cublas",
+        "cublaslt",
+        "native",
+        "native-naive",
+        "native-amx",
+        "native-avx512fp16",
+        "native-avx512",
+        "native-avx2",
+    ]),
+);
+
 /// Which memory holds the data, on a host with several NUMA nodes.
 pub(crate) const NUMA: AxisInfo = AxisInfo::named(
     "numa",

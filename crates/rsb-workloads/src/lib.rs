@@ -10,6 +10,7 @@ mod cases;
 mod collective;
 mod data_parallel;
 mod device_group;
+mod peer_copy;
 mod plausibility;
 mod profiler;
 mod registered;

@@ -7,6 +7,7 @@ use multiversion::target::target_cfg_f;
 use super::maths;
 use super::sixteen::{self, BLOCK};
 use super::span::Span;
+use super::whole::{self, WholeForm};
 use super::{Bound, CpuKernel, ThreadPool, format_of};
 use rsb_device::convert::Sixteen;
 use rsb_device::device::DeviceError;
@@ -19,6 +20,9 @@ pub(super) type Function = fn(&[f32], &[f32], &mut [f32]);
 const GRAIN: usize = 64;
 
 pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    if let Some(form) = WholeForm::of(op.dtype) {
+        return whole::kernel(op, form, bound);
+    }
     let function = function(op.op);
     let elements = op.elements as usize;
     let second = op.op.inputs() - 1;

@@ -7,6 +7,7 @@ use rsb_model::Dtype;
 
 use super::sixteen::{self, BLOCK};
 use super::span::Span;
+use super::whole::{self, WholeForm};
 use super::{Bound, CpuKernel, ThreadPool, no_kernel};
 use rsb_device::convert::Sixteen;
 use rsb_device::device::DeviceError;
@@ -15,16 +16,24 @@ use rsb_device::operation::{Reduce, ReduceOp};
 /// Independent sums or maxima: enough vectors to hide the latency of an addition.
 const LANES: usize = 64;
 
+/// How the elements lie in memory.
+#[derive(Clone, Copy)]
+enum Form {
+    F32,
+    Sixteen(Sixteen),
+    Whole(WholeForm),
+}
+
 /// What is known of a stretch of the input.
 #[derive(Debug, Clone, Copy)]
-struct Partial {
-    sum: f64,
-    largest: f32,
-    at: usize,
+pub(super) struct Partial {
+    pub(super) sum: f64,
+    pub(super) largest: f32,
+    pub(super) at: usize,
 }
 
 impl Partial {
-    const NONE: Self = Self { sum: 0.0, largest: f32::NEG_INFINITY, at: 0 };
+    pub(super) const NONE: Self = Self { sum: 0.0, largest: f32::NEG_INFINITY, at: 0 };
 
     /// Of equal ones the first counts: `other` comes later in memory.
     fn and(self, other: Self) -> Self {
@@ -34,11 +43,12 @@ impl Partial {
 }
 
 pub(super) fn kernel(op: &Reduce, bound: Bound) -> Result<CpuKernel, DeviceError> {
-    let format = match op.dtype {
-        Dtype::F32 => None,
-        Dtype::F16 => Some(Sixteen::F16),
-        Dtype::Bf16 => Some(Sixteen::Bf16),
-        other => return Err(no_kernel("reductions", other, "f32, f16 and bf16")),
+    let form = match (op.dtype, WholeForm::of(op.dtype)) {
+        (_, Some(whole)) => Form::Whole(whole),
+        (Dtype::F32, _) => Form::F32,
+        (Dtype::F16, _) => Form::Sixteen(Sixteen::F16),
+        (Dtype::Bf16, _) => Form::Sixteen(Sixteen::Bf16),
+        (other, _) => return Err(no_kernel("reductions", other, "f32, f16, bf16, i8 and i4")),
     };
     let (kind, elements) = (op.op, op.elements as usize);
     let (input, output) = (bound.span(0), bound.span(1));
@@ -48,7 +58,7 @@ pub(super) fn kernel(op: &Reduce, bound: Bound) -> Result<CpuKernel, DeviceError
         pool.each(|index| {
             let share = pool.share(index, elements, BLOCK);
             // SAFETY: `bound` keeps the buffer, and nobody writes to it during a launch.
-            let partial = unsafe { run(kind, format, input, &share) };
+            let partial = unsafe { run(kind, form, input, &share) };
             if let Some(mut slot) = partials.get(index).and_then(|slot| slot.lock().ok()) {
                 *slot = partial;
             }
@@ -79,14 +89,16 @@ unsafe fn write(kind: ReduceOp, total: Partial, elements: usize, output: Span) {
 
 /// # Safety
 /// The input must outlive the call, and nobody may write to it.
-unsafe fn run(kind: ReduceOp, format: Option<Sixteen>, input: Span, share: &Range<usize>) -> Partial {
-    match format {
-        None => {
+unsafe fn run(kind: ReduceOp, form: Form, input: Span, share: &Range<usize>) -> Partial {
+    match form {
+        // SAFETY: by the promise of the caller.
+        Form::Whole(form) => unsafe { whole::partial(kind, form, input, share) },
+        Form::F32 => {
             // SAFETY: by the promise of the caller.
             let x = unsafe { input.slice::<f32>(share) };
             fold(kind, share.start, x.chunks(BLOCK))
         }
-        Some(format) => {
+        Form::Sixteen(format) => {
             // SAFETY: by the promise of the caller.
             let x = unsafe { input.slice::<u16>(share) };
             let mut wide = [0.0; BLOCK];

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{BufferSpec, Role, named};
 use crate::device::{DeviceError, Options};
 
-/// `y = f(x)` or `y = f(x, z)`.
+/// `y = f(x)` or `y = f(x, z)`. What a whole number cannot hold is the nearest that it can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Elementwise {
     /// The function.

@@ -30,7 +30,15 @@ enum Result {
 
 fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
     let specs = operation.buffers();
-    let number = |index: usize| -> Option<Vec<f64>> { Some(decode(specs.get(index)?.dtype, buffers.get(index)?)) };
+    let number = |index: usize| -> Option<Vec<f64>> {
+        let spec = specs.get(index)?;
+        let mut numbers = decode(spec.dtype, buffers.get(index)?);
+        // The last byte of two numbers may have one.
+        if spec.dtype.bits() < 8 {
+            numbers.truncate(spec.elements as usize);
+        }
+        Some(numbers)
+    };
     Some(match operation {
         Operation::Stream(op) => return stream(op, buffers, number),
         Operation::PointerChase(op) => Result::Word(chase(op, buffers.first()?, word(buffers.get(1)?)?)),

@@ -205,6 +205,14 @@ fn some_operations() -> Vec<Operation> {
             NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 33 })),
         );
     }
+    // What is spoiled is the last byte, of which both halves must be numbers.
+    for (dtype, elements) in [(Dtype::I8, 999), (Dtype::I4, 1000)] {
+        all.extend(
+            [ElementwiseOp::Add, ElementwiseOp::Relu]
+                .map(|op| Operation::Elementwise(Elementwise { op, dtype, elements })),
+        );
+        all.extend(ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements })));
+    }
     for (dtype, causal) in [(Dtype::F32, true), (Dtype::F16, false)] {
         let (batch, heads, kv_heads, head_dim, queries) = (2, 4, 2, 6, 5);
         let (positions, capacity) = (9, 11);
@@ -319,7 +327,7 @@ fn one_wrong_element_of_a_large_product_with_few_bits_is_found() {
 
 #[test]
 fn types_without_a_reference_are_unsupported() {
-    let operation = Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype: Dtype::I4, elements: 8 });
+    let operation = Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype: Dtype::Fp6, elements: 8 });
     assert!(matches!(verified(&operation, Script::default()), Err(DeviceError::Unsupported(_))));
 }
 

@@ -1,13 +1,23 @@
 //! Element by element. The functions are written as mathematics has them, not as the kernels do.
 
+use rsb_model::Dtype;
+
 use super::{Twin, twin};
-use crate::element::{Element, by_float};
+use crate::element::{Element, by_float, from_halves, to_halves};
 use crate::launch::{Broken, Launch, Work};
 
 pub(super) const TWINS: &[Twin] = &[
-    twin("rsb_add", 4, |launch| by_float!(launch, add)),
+    twin("rsb_add", 4, |launch| match launch.dtype() {
+        Dtype::I8 => add::<i8>(launch),
+        Dtype::I4 => halves(launch, 2, |x, z| x + z),
+        _ => by_float!(launch, add),
+    }),
     twin("rsb_multiply", 4, |launch| by_float!(launch, multiply)),
-    twin("rsb_relu", 3, |launch| by_float!(launch, relu)),
+    twin("rsb_relu", 3, |launch| match launch.dtype() {
+        Dtype::I8 => relu::<i8>(launch),
+        Dtype::I4 => halves(launch, 1, |x, _| x.max(0.0)),
+        _ => by_float!(launch, relu),
+    }),
     twin("rsb_gelu", 3, |launch| by_float!(launch, gelu)),
     twin("rsb_sigmoid", 3, |launch| by_float!(launch, sigmoid)),
 ];
@@ -27,6 +37,16 @@ fn two<T: Element>(launch: &mut Launch<'_>, f: impl Fn(f64, f64) -> f64) -> Resu
     for (y, (x, z)) in launch.output::<T>(2, count)?.iter_mut().zip(x.iter().zip(z)) {
         *y = T::put(f(x.get(), z.get()));
     }
+    Ok(Work::vector(launch.dtype(), count as f64))
+}
+
+/// Of numbers of 4 bits, from one input or two.
+fn halves(launch: &mut Launch<'_>, inputs: usize, f: impl Fn(f64, f64) -> f64) -> Result<Work, Broken> {
+    let count = launch.size(inputs + 1);
+    let x = from_halves(launch.input::<u8>(0, count.div_ceil(2))?);
+    let z = from_halves(launch.input::<u8>(inputs - 1, count.div_ceil(2))?);
+    let y: Vec<f64> = x.iter().zip(z).map(|(&x, z)| f(x, z)).collect();
+    launch.output::<u8>(inputs, count.div_ceil(2))?.copy_from_slice(&to_halves(&y));
     Ok(Work::vector(launch.dtype(), count as f64))
 }
 

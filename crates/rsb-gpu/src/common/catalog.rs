@@ -196,6 +196,7 @@ pub fn find(stem: &str) -> Option<&'static KernelInfo> {
 }
 
 const FLOATS: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16];
+const NUMBERS: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I4];
 
 /// Those that are computed in f32.
 const IN_F32: &[Dtype] = &[Dtype::F32, Dtype::F16, Dtype::Bf16];
@@ -268,17 +269,17 @@ pub const KERNELS: &[KernelInfo] = &[
         "words[i] += 1: evicts everything else from the caches",
     )),
     any_block(kernel("rsb_empty", Module::Memory, &[], &[], "nothing")),
-    any_block(kernel("rsb_add", Module::Elementwise, FLOATS, TWO_INPUTS, "y[i] = x[i] + z[i]")),
+    any_block(kernel("rsb_add", Module::Elementwise, NUMBERS, TWO_INPUTS, "y[i] = x[i] + z[i]")),
     any_block(kernel("rsb_multiply", Module::Elementwise, FLOATS, TWO_INPUTS, "y[i] = x[i] z[i]")),
-    any_block(kernel("rsb_relu", Module::Elementwise, FLOATS, ONE_INPUT, "y[i] = max(x[i], 0)")),
+    any_block(kernel("rsb_relu", Module::Elementwise, NUMBERS, ONE_INPUT, "y[i] = max(x[i], 0)")),
     any_block(kernel("rsb_gelu", Module::Elementwise, FLOATS, ONE_INPUT, "y[i] = GELU of x[i] in its tanh form")),
     any_block(kernel("rsb_sigmoid", Module::Elementwise, FLOATS, ONE_INPUT, "y[i] = 1 / (1 + exp(-x[i]))")),
-    kernel("rsb_sum", Module::Reduce, FLOATS, SUM, "result = scale times the sum of x; scale is 1/n for the mean"),
-    kernel("rsb_max", Module::Reduce, FLOATS, MAX, "result = the largest of x"),
+    kernel("rsb_sum", Module::Reduce, NUMBERS, SUM, "result = scale times the sum of x; scale is 1/n for the mean"),
+    kernel("rsb_max", Module::Reduce, NUMBERS, MAX, "result = the largest of x"),
     kernel(
         "rsb_argmax",
         Module::Reduce,
-        FLOATS,
+        NUMBERS,
         ARGMAX,
         "result = position of the largest of x, the first of equal ones",
     ),
@@ -385,8 +386,13 @@ mod tests {
 
     #[test]
     fn no_kernel_of_a_source_is_missing_from_the_table() {
-        let known: usize =
-            KERNELS.iter().map(|kernel| if kernel.module == Module::Peak { kernel.dtypes.len() } else { 1 }).sum();
+        // Element by element, whole numbers have a macro of their own.
+        let in_source = |kernel: &KernelInfo| match kernel.module {
+            Module::Peak => kernel.dtypes.len(),
+            Module::Elementwise if kernel.dtypes == NUMBERS => 2,
+            _ => 1,
+        };
+        let known: usize = KERNELS.iter().map(in_source).sum();
         let in_sources: usize = Module::ALL
             .iter()
             .map(|module| {

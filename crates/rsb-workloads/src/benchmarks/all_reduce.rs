@@ -2,7 +2,9 @@
 //! training waits for, and the other collectives. The sum also by our own ring over copies between GPUs; all of them by
 //! the vendor's library where it is found.
 
-use rsb_device::operation::{Collective, CollectiveKind, CollectiveLauncher, HostMemory, Placement, Transfer, TransferDirection};
+use rsb_device::operation::{
+    Collective, CollectiveKind, CollectiveLauncher, HostMemory, Placement, Transfer, TransferDirection,
+};
 use rsb_device::{Device, DeviceInfo, Operation, convert};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{BackendId, Fields, Params, Reason};
@@ -372,7 +374,11 @@ mod tests {
     fn params(dtype: &str, size: &str, count: u32) -> Params {
         let params = Params::new().with("dtype", dtype).with("size", size);
         let params = params.with("num_gpus", count.to_string()).with("communication_backend", RING);
-        params.with("operation", "all-reduce").with("placement", "out-of-place").with("algorithm", AUTO).with("launcher", ONE_THREAD)
+        params
+            .with("operation", "all-reduce")
+            .with("placement", "out-of-place")
+            .with("algorithm", AUTO)
+            .with("launcher", ONE_THREAD)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{BackendId, DeviceType, Fields, Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, last_level_cache, newer, number, shape, thread_counts};
-use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
+use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, PROVIDER, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{Compute, lie_in};
 use crate::timed::{PreparedCase, Timed};
@@ -31,28 +31,7 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::named("alpha", "factor of the product", "1", AxisKind::Number),
     AxisInfo::named("beta", "factor of C", "0", AxisKind::Number),
-    AxisInfo::named(
-        "provider",
-        "the library that does it; auto: the device's own choice",
-        "auto",
-        AxisKind::Choice(&[
-            "auto",
-            "gemm",
-            "openblas",
-            "mkl",
-            "onednn",
-            "rocblas",
-            "hipblaslt",
-            "cublas",
-            "cublaslt",
-            "native",
-            "native-naive",
-            "native-amx",
-            "native-avx512fp16",
-            "native-avx512",
-            "native-avx2",
-        ]),
-    ),
+    PROVIDER,
     AxisInfo::named(
         "epilogue",
         "what the library does with each element before it stores it (hipBLASLt, cuBLASLt)",
@@ -168,7 +147,7 @@ impl Benchmark for GemmBenchmark {
             grids.push(grid([axis("dtype", &["f32"]), large(), axis("provider", providers)]));
             grids.push(grid([axis("dtype", &["bf16", "i8"]), large(), axis("provider", &["native", "onednn"])]));
             grids.push(grid([axis("dtype", &["i8"]), large()]));
-            grids.push(grid([axis("dtype", &["f32"]), large(), ("threads", thread_counts(device))]));
+            grids.push(grid([axis("dtype", &["f32", "bf16", "i8"]), large(), ("threads", thread_counts(device))]));
         }
         if let Some(providers) = gpu_providers(device) {
             let large = || axis("shape", &["1024x1024x1024"]);
@@ -318,10 +297,14 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         grid([types(), axis("shape", &["512x512x512"]), axis("cache", &["cold"])]),
     ];
     if is_cpu(device) {
-        let providers = || axis("provider", &["gemm", "openblas", "mkl", "onednn"]);
+        let providers = || axis("provider", &["gemm", "native", "openblas", "mkl", "onednn"]);
         grids.push(grid([types(), squares(), providers()]));
         grids.push(grid([types(), transformer(), providers()]));
         grids.push(grid([types(), squares(), ("threads", thread_counts(device))]));
+        for shapes in [squares(), transformer()] {
+            grids.push(grid([axis("dtype", &["i8"]), shapes, axis("provider", &["auto", "native", "onednn"])]));
+        }
+        grids.push(grid([axis("dtype", &["i8"]), squares(), ("threads", thread_counts(device))]));
     }
     if let Some(names) = gpu_providers(device) {
         let providers = || axis("provider", &names);

@@ -106,15 +106,14 @@ impl Benchmark for Inference {
         let small = || axis("heads", &[if is_gpu || is_cpu(device) { "12x64" } else { "4x32" }]);
         // A prompt of the usual length takes a CPU a tenth of a second.
         let glance = axis("sequence_length", &[if is_gpu { "128" } else { "32" }]);
-        let mut grids = vec![grid([both(), axis("dtype", &[usual]), small(), glance])];
+        let mut grids = vec![grid([both(), axis("dtype", &[usual]), small(), glance.clone()])];
         if is_gpu {
             // What a GPU is bought for: a token more out of weights that no cache holds.
             grids.push(from_memory(device, usual, &["decode"]));
         }
         if breadth >= Breadth::Standard {
             let other = if is_gpu { "f32" } else { "f16" };
-            let types: &[&str] = if is_gpu { &[usual, "bf16", other] } else { &[usual, other] };
-            grids.push(grid([both(), axis("dtype", types), small()]));
+            grids.push(grid([both(), axis("dtype", &[usual, "bf16", other]), small()]));
             grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("batch_size", &["8"])]));
             if is_gpu || is_cpu(device) {
                 // Beside the same in stages.
@@ -133,6 +132,11 @@ impl Benchmark for Inference {
                 grids.extend([blocks, tokens]);
             }
             grids.extend(narrow(device, usual, small()));
+            if is_gpu || is_cpu(device) {
+                // GPT-2 from the first word to the next: the first token, and each later one.
+                let (layers, words) = (axis("layers", &["12"]), axis("vocabulary", &["50257"]));
+                grids.push(grid([both(), axis("dtype", &[usual]), small(), layers, words, glance]));
+            }
         }
         if breadth == Breadth::Full {
             // What takes a GPU a tenth of a second takes anything else minutes.
@@ -140,7 +144,7 @@ impl Benchmark for Inference {
             let lengths = axis("sequence_length", first(&["128", "512", "2048"]));
             let batches = axis("batch_size", first(&["1", "8", "32"]));
             let models = axis("heads", first(&["12x64", "16x64", "32x128"]));
-            let types: &[&str] = if is_gpu { &["f32", "f16", "bf16"] } else { &["f32", "f16"] };
+            let types = &["f32", "f16", "bf16"];
             if is_gpu || is_cpu(device) {
                 grids.push(fused(grid([both(), axis("dtype", &[usual]), small(), lengths.clone()])));
             }

@@ -1,13 +1,15 @@
 //! Memory of the GPU, memory of the host and the link between them, side by side: what it costs to keep a tensor where.
 
+use rsb_device::device::no_peer;
 use rsb_device::operation::{HostMemory, MemoryStream, Stores, StreamPattern, Transfer, TransferDirection};
 use rsb_device::{Device, DeviceInfo, Operation, Options, Registry, host_cpu};
-use rsb_model::{DeviceType, Dtype, Params, Reason};
+use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
 use super::memory_transfer::{has_two_queues, largest, rates, whole};
 use super::{axis, bandwidth, bytes, dtype, grid, last_level_cache, last_level_caches, latency, sizes, stream_size};
-use crate::axis::{AxisInfo, AxisKind};
+use crate::axis::{AxisInfo, AxisKind, NUMA};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::peer_copy::PeerCopy;
 use crate::timed::{PreparedCase, Timed};
 
 /// Work within each memory, transfers over the link.
@@ -18,12 +20,15 @@ const SMALLEST: u64 = 8 << 10;
 
 const MEMORIES: &[&str] = &["device", "host"];
 const LINKS: &[&str] = &["host-to-device", "device-to-host", "bidirectional"];
-const TIERS: &[&str] = &["device", "host", "host-to-device", "device-to-host", "bidirectional"];
+const PEER: &str = "peer";
+const TIERS: &[&str] = &["device", "host", "host-to-device", "device-to-host", "bidirectional", PEER];
+const WITHIN: &[&str] = &["read", "write", "triad", "read_write", "latency"];
 
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "tier",
-        "memory of the device, of the host (by all its threads), or the link between: one way, or both at once",
+        "memory of the device, of the host (by all its threads), or the link between: one way, or both at once; peer: \
+         from the device to the next one",
         AxisKind::Choice(TIERS),
     ),
     AxisInfo::value("size", "bytes in each array", AxisKind::Bytes),
@@ -34,6 +39,7 @@ const AXES: &[AxisInfo] = &[
         AxisKind::Choice(&["copy", "read", "write", "triad", "read_write", "latency"]),
     ),
     AxisInfo::named("dtype", "data type of the elements, within a memory", "f32", AxisKind::Dtype),
+    NUMA,
 ];
 
 impl MemoryTiers {
@@ -66,9 +72,15 @@ impl Benchmark for MemoryTiers {
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
         let (tier, work, dtype) = (params.text("tier").unwrap_or("device"), params.text("operation"), dtype(params)?);
         let work = work.unwrap_or("copy");
-        if (LINKS.contains(&tier) && work != "copy")
-            || (dtype != Dtype::F32 && (LINKS.contains(&tier) || work == "latency"))
-        {
+        let is_link = LINKS.contains(&tier) || tier == PEER;
+        if tier != "host" && params.text("numa").is_some_and(|numa| numa != "any") {
+            return Err(Reason::new(
+                format!("numa of {tier}"),
+                "only memory of the host lies at nodes that threads can be tied to here",
+                "choose tier=host, or leave `numa` out",
+            ));
+        }
+        if (is_link && work != "copy") || (dtype != Dtype::F32 && (is_link || work == "latency")) {
             return Err(Reason::new(
                 format!("{work} of {dtype} by {tier}"),
                 "a link carries bytes, and a chain of reads has no data type",
@@ -89,13 +101,19 @@ impl Benchmark for MemoryTiers {
             "host-to-device" => Operation::Transfer(transfer(TransferDirection::HostToDevice)),
             "device-to-host" => Operation::Transfer(transfer(TransferDirection::DeviceToHost)),
             "bidirectional" => Operation::Transfer(transfer(TransferDirection::Bidirectional)),
+            PEER => Operation::Transfer(transfer(TransferDirection::DeviceToDevice)),
             _ => Operation::Stream(MemoryStream { pattern, dtype, elements: size / dtype.bytes(1).max(1), stores }),
         })
     }
 
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         let needed = self.operation(params)?.footprint_bytes();
-        Ok(if Self::is_of_the_host(params) { 0 } else { needed })
+        Ok(match params.text("tier") {
+            Some("host") => 0,
+            // The other end is another GPU's.
+            Some(PEER) => needed / 2,
+            _ => needed,
+        })
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
@@ -111,11 +129,15 @@ impl Benchmark for MemoryTiers {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
         let tier = params.text("tier").unwrap_or("device").to_owned();
+        if tier == PEER {
+            let size = whole(size).map_err(Failure::Skipped)?;
+            return Ok(Box::new(TierCopy(PeerCopy::prepare(device, next(device)?, size)?)));
+        }
         let timed: Timed<'d> = if Self::is_of_the_host(params) {
             let host = host(backends).map_err(Failure::Skipped)?;
             let alone = matches!(operation, Operation::PointerChase(_));
-            let threads = Some(host.info().units).filter(|_| !alone);
-            Timed::prepare(host, operation, Options { threads, ..Options::default() })?
+            let threads = if alone { 1 } else { host.info().units };
+            Timed::from_params(host, operation, &params.clone().with("threads", threads.to_string()))?
         } else {
             Timed::prepare(device, operation, Options::default())?
         };
@@ -131,6 +153,29 @@ impl Benchmark for MemoryTiers {
             fields.set("memory_tier", tier.clone());
             Ok(fields)
         }))
+    }
+}
+
+/// The device after this one, round again.
+fn next(device: &dyn Device) -> Result<Option<u32>, Failure> {
+    let (own, peers) = (device.info().device.index, device.peers());
+    match peers.iter().find(|&&peer| peer > own).or(peers.first()) {
+        Some(&peer) => Ok(Some(peer)),
+        None => Err(no_peer(device.info(), own + 1, &peers).into()),
+    }
+}
+
+/// A copy to the next device, in the terms of the other tiers.
+struct TierCopy<'d>(PeerCopy<'d>);
+
+impl Prepared for TierCopy<'_> {
+    fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        self.0.sample(iters)
+    }
+
+    fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
+        let fields = self.0.fields(time_ns)?;
+        Ok(fields.with("latency_us", time_ns / 1e3).with("memory_tier", PEER))
     }
 }
 
@@ -161,11 +206,23 @@ fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec
     if breadth > Breadth::Quick {
         for (&tier, large) in MEMORIES.iter().zip([of_device, of_host]) {
             let at = || [axis("tier", &[tier]), sizes("size", &[large])];
-            let others = axis("operation", &["read", "write", "triad", "read_write", "latency"]);
-            grids.push(at().into_iter().chain([others]).collect());
-            let halves = [axis("operation", &["copy", "read", "write", "triad"]), axis("dtype", &["f16"])];
+            grids.push(at().into_iter().chain([axis("operation", WITHIN)]).collect());
+            let halves =
+                [axis("operation", &["copy", "read", "write", "triad", "read_write"]), axis("dtype", &["f16"])];
             grids.push(at().into_iter().chain(halves).collect());
         }
+        if has_two_queues(device) {
+            grids.push(grid([axis("tier", &[PEER]), sizes("size", &[large])]));
+        }
+    }
+    if breadth == Breadth::Full {
+        for (&tier, large) in MEMORIES.iter().zip([of_device, of_host]) {
+            grids.push(grid([axis("tier", &[tier]), up_to(large), axis("operation", WITHIN)]));
+        }
+        let nodes = || axis("numa", &["near", "far"]);
+        let at_nodes = grid([axis("tier", &["host"]), sizes("size", &[of_host]), nodes()]);
+        let others = [at_nodes.clone(), grid([axis("operation", WITHIN)])].concat();
+        grids.extend([at_nodes, others]);
     }
     grids
 }

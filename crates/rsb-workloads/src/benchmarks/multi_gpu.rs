@@ -4,7 +4,7 @@
 mod training;
 
 use rsb_device::operation::{Gemm, HostMemory, MemoryStream, Stores, StreamPattern, Transfer, TransferDirection};
-use rsb_device::{Buffer, Device, DeviceInfo, Kernel, Operation, Stream, reference};
+use rsb_device::{Device, DeviceInfo, Operation, reference};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
@@ -12,9 +12,10 @@ use super::{axis, bytes, dtype, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::data_parallel::{StepShape, Summed};
-use crate::device_group::{DeviceGroup, devices, position};
+use crate::device_group::{DeviceGroup, devices};
+use crate::peer_copy::PeerCopy;
 use crate::plausibility::check_bandwidth;
-use crate::timed::{SEED, check_time};
+use crate::timed::check_time;
 use training::Training;
 
 /// Scaling, and bandwidth between GPUs.
@@ -157,7 +158,7 @@ impl Benchmark for MultiGpu {
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let task = Task::of(params).map_err(Failure::Skipped)?;
         if task.kind == Kind::Copy {
-            return Ok(Box::new(PeerCopy::prepare(device, task)?));
+            return Ok(Box::new(PeerCopy::prepare(device, task.peer, task.size)?));
         }
         let count: u32 = number(params, "num_gpus").map_err(Failure::Skipped)?;
         if task.kind == Kind::Step {
@@ -316,66 +317,6 @@ impl Prepared for Scaled<'_> {
         fields.set("speedup", speedup);
         fields.set("efficiency", speedup / parts);
         Ok(fields)
-    }
-}
-
-/// A copy from one GPU to another, checked where it arrives.
-struct PeerCopy<'d> {
-    device: &'d dyn Device,
-    operation: Operation,
-    size: u64,
-    peer: u32,
-    kernel: Box<dyn Kernel + 'd>,
-    stream: Box<dyn Stream + 'd>,
-    accuracy_error: f64,
-    _buffers: [Buffer; 2],
-}
-
-impl<'d> PeerCopy<'d> {
-    fn prepare(device: &'d dyn Device, task: Task) -> Result<Self, Failure> {
-        let peer = task.peer.filter(|&peer| peer != position(device)).ok_or_else(|| {
-            Failure::Skipped(Reason::new(
-                format!("a copy from {} to itself", device.info().device),
-                "that is no copy between GPUs",
-                "choose another `peer`; memory-transfer measures copies within a GPU",
-            ))
-        })?;
-        let operation = task.operation(1);
-        let other = device.peer(peer)?;
-        let buffers = [device.allocate(task.size)?, other.allocate(task.size)?];
-        reference::fill(device, &operation, &buffers, SEED)?;
-        let [from, to] = &buffers;
-        let mut kernel = device.prepare_copy(from, to)?;
-        let mut stream = device.stream()?;
-        kernel.launch()?;
-        stream.synchronize()?;
-        let accuracy_error = reference::verify(other, &operation, &buffers, SEED)?;
-        Ok(Self { device, operation, size: task.size, peer, kernel, stream, accuracy_error, _buffers: buffers })
-    }
-}
-
-impl Prepared for PeerCopy<'_> {
-    fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
-        let start = self.stream.record()?;
-        for _ in 0..iters {
-            self.kernel.launch()?;
-        }
-        let end = self.stream.record()?;
-        self.stream.synchronize()?;
-        let time = self.stream.elapsed_ns(start, end)?;
-        check_time(time)?;
-        Ok(time)
-    }
-
-    fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
-        check_time(time_ns)?;
-        let rate = gigabytes_per_second(self.size as f64, time_ns);
-        check_bandwidth(rate, &self.operation, self.device.info(), 1)?;
-        let fields = Fields::new().with("operation", "peer-copy").with("provider", self.kernel.provider());
-        let fields = fields.with("size_bytes", self.size).with("num_gpus", 2).with("peer", self.peer);
-        let fields = fields.with("init", reference::init(&self.operation));
-        let fields = fields.with("accuracy_error", self.accuracy_error);
-        Ok(fields.with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate))
     }
 }
 

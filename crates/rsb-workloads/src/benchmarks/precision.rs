@@ -9,7 +9,7 @@ use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{BackendId, DeviceType, Dtype, Fields, Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, number};
-use crate::axis::{AxisInfo, AxisKind, DTYPE, THREADS};
+use crate::axis::{AxisInfo, AxisKind, DTYPE, PROVIDER, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{Compute, check_bandwidth};
 use crate::timed::{PreparedCase, SEED, Timed};
@@ -26,6 +26,7 @@ const AXES: &[AxisInfo] = &[
     DTYPE,
     AxisInfo::value("n", "sides of the matrices, eight times the channels, rows and columns", AxisKind::Count),
     AxisInfo::named("over", "type of an element of the work that the speed-up is over", "f32", AxisKind::Dtype),
+    PROVIDER,
     THREADS,
 ];
 
@@ -68,6 +69,10 @@ impl Benchmark for Precision {
         if breadth >= Breadth::Standard {
             if is_cpu(device) {
                 grids.push(of(&["matmul"], &["i8"], size));
+                // Of one maker in every type, so that no library's strength in one type makes the speed-up.
+                let mut ours = of(&["matmul"], &["f16", "bf16", "i8"], size);
+                ours.push(axis("provider", &["native"]));
+                grids.push(ours);
             }
             grids.push(of(&["matmul", "convolution", "layer-norm"], types, size));
         }
@@ -91,6 +96,13 @@ impl Benchmark for Precision {
                 format!("data type {dtype} in {name}"),
                 "its sums are whole numbers of 32 bits, which only products of matrices are stored as here",
                 "choose operation=matmul for i8",
+            ));
+        }
+        if name != "matmul" && params.text("provider").is_some_and(|provider| provider != "auto") {
+            return Err(Reason::new(
+                format!("{name} by a provider"),
+                "only products of matrices have a choice of libraries",
+                "leave the provider out, or choose operation=matmul",
             ));
         }
         if size < 8 {
@@ -125,7 +137,8 @@ fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason>
     let own = info.arch.as_deref().and_then(|arch| Architecture::find(arch).ok());
     // The vendors' libraries alone make products of tf32 and fp8, where the GPU has instructions for them.
     let by_library = name == "matmul" && matches!(info.device.backend, BackendId::Rocm | BackendId::Cuda);
-    let is_made = !matches!(dtype, Dtype::Tf32 | Dtype::Fp8) || (by_library && own.is_none_or(has));
+    let is_made = !matches!(dtype, Dtype::Tf32 | Dtype::Fp8 | Dtype::I4)
+        || (by_library && dtype != Dtype::I4 && own.is_none_or(has));
     if convert::is_known(dtype) && dtype != Dtype::I32 && is_made {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use rsb_device::operation::{Elementwise, ElementwiseOp, Normalize, NormalizeOp, Reduce, ReduceOp};
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::unit::gigabytes_per_second;
-use rsb_model::{DeviceType, Params, Reason};
+use rsb_model::{BackendId, DeviceType, Dtype, Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
@@ -24,6 +24,9 @@ const AXES: &[AxisInfo] = &[
     CACHE,
     THREADS,
 ];
+
+/// Those whose result a whole number without a scale can hold.
+const OF_WHOLE: &[&str] = &["add", "relu", "sum", "mean", "max", "argmax"];
 
 /// 32 MiB of f32: memory on most machines, so that what others do to a shared cache does not matter.
 const LARGE: &str = "8192x1024";
@@ -59,6 +62,12 @@ impl Benchmark for TensorOps {
             axis("dtype", &["f16", "bf16"]),
             axis("shape", &[large]),
         ]));
+        let has_whole = is_cpu(device) || matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda);
+        if has_whole {
+            for (dtype, operations) in [("i8", &["add", "relu", "sum", "max"][..]), ("i4", &["add", "sum"])] {
+                grids.push(grid([axis("operation", operations), axis("dtype", &[dtype]), axis("shape", &[large])]));
+            }
+        }
         if is_cpu(device) {
             let threads = ("threads", thread_counts(device));
             grids.push(grid([axis("operation", &["gelu", "sum"]), f32(), axis("shape", &[large]), threads]));
@@ -67,6 +76,9 @@ impl Benchmark for TensorOps {
             let types = || axis("dtype", &["f32", "f16", "bf16"]);
             let shapes = || axis("shape", &["1x1024", "32x768", "128x3072", "1024x1024", large, "16384x4096"]);
             grids.push(grid([axis("operation", OPERATIONS), types(), shapes()]));
+            if has_whole {
+                grids.push(grid([axis("operation", OF_WHOLE), axis("dtype", &["i8", "i4"]), shapes()]));
+            }
             grids.push(grid([axis("operation", OPERATIONS), types(), shapes(), axis("cache", &["cold"])]));
             let threads = ("threads", thread_counts(device));
             grids.push(grid([axis("operation", OPERATIONS), f32(), shapes(), threads]));
@@ -78,6 +90,13 @@ impl Benchmark for TensorOps {
         let (dtype, [rows, columns]) = (dtype(params)?, shape(params, "shape")?);
         let elements = rows.saturating_mul(columns);
         let name = params.text("operation").unwrap_or_default();
+        if matches!(dtype, Dtype::I8 | Dtype::I4) && OPERATIONS.contains(&name) && !OF_WHOLE.contains(&name) {
+            return Err(Reason::new(
+                format!("{name} of {dtype}"),
+                "without a scale a whole number cannot hold its result",
+                format!("choose one of {}, or f32, f16 or bf16", OF_WHOLE.join(", ")),
+            ));
+        }
         if let Ok(op) = name.parse::<ElementwiseOp>() {
             return Ok(Operation::Elementwise(Elementwise { op, dtype, elements }));
         }

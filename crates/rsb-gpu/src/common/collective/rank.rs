@@ -38,8 +38,7 @@ impl RankPart {
     /// Both buffers hold as much as the call says, on the GPU of the communicator, and live with it and the stream until the
     /// stream has passed this.
     pub(super) unsafe fn enqueue(&self, api: &Nccl) -> Result<(), DeviceError> {
-        let ([send, receive], communicator, kind, stream) =
-            (self.ends, self.communicator, self.data_type, self.stream);
+        let ([send, receive], communicator, kind, stream) = (self.ends, self.communicator, self.data_type, self.stream);
         let [rank, ranks] = self.place;
         let count = |elements: u64| usize::try_from(elements).unwrap_or(usize::MAX);
         match self.call.kind {
@@ -87,13 +86,7 @@ impl RankPart {
     ///
     /// # Safety
     /// As of `enqueue`, and the elements lie within the buffers.
-    unsafe fn exchange(
-        &self,
-        api: &Nccl,
-        [to, from]: [usize; 2],
-        count: usize,
-        at: usize,
-    ) -> Result<(), DeviceError> {
+    unsafe fn exchange(&self, api: &Nccl, [to, from]: [usize; 2], count: usize, at: usize) -> Result<(), DeviceError> {
         let [send, receive] = self.ends.map(|end| end.wrapping_byte_add(at));
         let (kind, communicator, stream) = (self.data_type, self.communicator, self.stream);
         let call = function(api, api.ncclSend, "ncclSend")?;

@@ -76,7 +76,11 @@ fn ask(api: &Nccl, part: &RankPart) -> Done {
 }
 
 fn no_thread(why: &str) -> DeviceError {
-    DeviceError::Failed(Reason::new("a thread for a GPU", why, "choose launcher=one-thread, and end what else runs here"))
+    DeviceError::Failed(Reason::new(
+        "a thread for a GPU",
+        why,
+        "choose launcher=one-thread, and end what else runs here",
+    ))
 }
 
 impl Drop for RankThreads {
