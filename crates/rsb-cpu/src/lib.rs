@@ -145,8 +145,8 @@ impl Device for CpuDevice {
     }
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
-        /// Flushing more than this takes longer than it is worth; no cache in one socket is far above it.
-        const MOST: u64 = 256 << 20;
+        /// Above any cache that one core fills, but for a number that cannot be: a part of a GiB is written in a tenth of a second.
+        const MOST: u64 = 1 << 30;
         const LEAST: u64 = 16 << 20;
         let bytes = self.info.last_level_cache_bytes().map_or(64 << 20, |size| 2 * size).clamp(LEAST, MOST);
         let mut kept = self.flush.borrow_mut();

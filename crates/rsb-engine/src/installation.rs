@@ -41,7 +41,8 @@ pub fn selection(selection: Selection) -> Selection {
     Selection { names: Vec::new(), suite: Suite::Custom, custom, ..selection }
 }
 
-/// Leaves the buffers that no cache holds, and of the products the one that keeps the device busy.
+/// Leaves the buffers that no cache holds, of the products the one that keeps the device busy, and of arrays that can be
+/// stored around the caches two of four cases: the copy that every device has, and the fastest triad.
 pub fn narrow(plan: &mut Plan) {
     let size = |case: &Case| case.params.get_with("size", parse_bytes).ok();
     let mut largest: BTreeMap<String, u64> = BTreeMap::new();
@@ -50,8 +51,19 @@ pub fn narrow(plan: &mut Plan) {
         *known = (*known).max(size(case).unwrap_or(0));
     }
     let kinds = order::map(plan.devices.iter().map(|device| (device.device.to_string(), device.device_type)));
+    let is_around = |case: &Case| case.params.text("stores") == Some("non-temporal");
+    let has_choice =
+        order::distinct(plan.cases.iter().filter(|case| is_around(case)).map(|case| case.device.to_string()));
     plan.cases.retain(|case| {
         let device = case.device.to_string();
+        let is_spare = match case.params.text("operation") {
+            Some("copy") => is_around(case),
+            Some("triad") => !is_around(case) && has_choice.contains(&device),
+            _ => false,
+        };
+        if is_spare {
+            return false;
+        }
         let product = if kinds.get(&device) == Some(&DeviceType::Gpu) { PRODUCT_OF_GPU } else { PRODUCT_OF_CPU };
         size(case).is_none_or(|size| largest.get(&device) == Some(&size))
             && case.params.text("shape").is_none_or(|shape| shape == product)

@@ -135,13 +135,15 @@ impl schemars::JsonSchema for Fields {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let property = |field: &Field| {
-            let symbol = field.unit.symbol();
-            let unit = if symbol.is_empty() { String::new() } else { format!(", in {symbol}") };
+            let unit = if field.unit == Unit::One { String::new() } else { format!(", in {}", field.unit.symbol()) };
             let mut property = serde_json::Map::new();
             property.insert("description".to_owned(), format!("{}{unit}", field.about).into());
             // What counts nothing may be a word, a list or whether something is so.
             if field.unit != Unit::One || field.better().is_some() {
                 property.insert("type".to_owned(), serde_json::json!(["number", "null"]));
+            }
+            if field.name == "snapshots" {
+                property.extend(crate::telemetry::snapshots_schema());
             }
             (field.name.to_owned(), Json::Object(property))
         };

@@ -125,22 +125,24 @@ pub struct GpuTelemetry {
 /// Snapshots of a course: what reaches over a minute once a second.
 const SNAPSHOTS: usize = 61;
 
-/// A column of a course, and where a snapshot has it.
-type Column = (&'static str, fn(&GpuSample) -> Option<f64>);
+/// A column of a course, what it is, and where a snapshot has it.
+type Column = (&'static str, &'static str, fn(&GpuSample) -> Option<f64>);
 
 /// The columns of a course that are figures.
 const COLUMNS: [Column; 11] = [
-    (LOAD, |sample| sample.utilization_percent),
-    ("gpu_clock_mhz", |sample| sample.sclk_mhz),
-    ("gpu_fan_rpm", |sample| sample.fan_rpm),
-    ("gpu_memory_clock_mhz", |sample| sample.mclk_mhz),
-    ("gpu_memory_used_mb", |sample| sample.vram_used_mb),
-    ("gpu_power_w", |sample| sample.power_w),
-    ("gpu_temperature_c", |sample| sample.temperature_c.hottest()),
-    ("gpu_temperature_edge_c", |sample| sample.temperature_c.edge),
-    ("gpu_temperature_junction_c", |sample| sample.temperature_c.junction),
-    ("gpu_temperature_memory_c", |sample| sample.temperature_c.memory),
-    ("gpu_voltage_mv", |sample| sample.voltage_mv),
+    (LOAD, "share of time that the GPU was busy, in %", |sample| sample.utilization_percent),
+    ("gpu_clock_mhz", "clock of the GPU's compute units, in MHz", |sample| sample.sclk_mhz),
+    ("gpu_fan_rpm", "turns of the fan in a minute", |sample| sample.fan_rpm),
+    ("gpu_memory_clock_mhz", "clock of the GPU's memory, in MHz", |sample| sample.mclk_mhz),
+    ("gpu_memory_used_mb", "memory of the GPU in use by all, in MB", |sample| sample.vram_used_mb),
+    ("gpu_power_w", "power drawn by the GPU, in W", |sample| sample.power_w),
+    ("gpu_temperature_c", "the hottest of its temperatures, in °C", |sample| sample.temperature_c.hottest()),
+    ("gpu_temperature_edge_c", "temperature at the chip's edge, in °C", |sample| sample.temperature_c.edge),
+    ("gpu_temperature_junction_c", "temperature at the hottest place of the chip, in °C", |sample| {
+        sample.temperature_c.junction
+    }),
+    ("gpu_temperature_memory_c", "temperature of the memory, in °C", |sample| sample.temperature_c.memory),
+    ("gpu_voltage_mv", "voltage of the compute units, in mV", |sample| sample.voltage_mv),
 ];
 
 /// The column that every snapshot has, null where no sensor tells it.
@@ -171,7 +173,7 @@ fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
         }
     };
     add("timestamp_ms", shares.iter().map(|share| share.first().and_then(|first| first.timestamp_ms).into()).collect());
-    for (name, figure) in COLUMNS {
+    for (name, _, figure) in COLUMNS {
         let mean = |share: &&[GpuSample]| Spread::of(share.iter().map(figure)).map(|spread| spread.mean);
         // A tenth is finer than any sensor here.
         add(name, shares.iter().map(|share| mean(share).map(|mean| (mean * 10.0).round() / 10.0).into()).collect());
@@ -246,6 +248,27 @@ impl GpuTelemetry {
         }
         fields
     }
+}
+
+/// What a list of [`GpuTelemetry::snapshots`] looks like, as JSON Schema says it.
+pub(crate) fn snapshots_schema() -> serde_json::Map<String, Json> {
+    let figure = |about: &str| serde_json::json!({ "description": about, "type": ["number", "null"] });
+    let text = |about: &str| serde_json::json!({ "description": about, "type": ["string", "null"] });
+    let mut properties: serde_json::Map<String, Json> =
+        COLUMNS.iter().map(|(name, about, _)| ((*name).to_owned(), figure(about))).collect();
+    properties.insert("timestamp".to_owned(), text("when the first of its samples was taken, in UTC"));
+    properties.insert("absent".to_owned(), text("why a figure is null"));
+    properties.insert("throttle_reasons".to_owned(), text("what held the GPU back since the snapshot before"));
+    let snapshot = serde_json::json!({
+        "type": "object",
+        "properties": properties,
+        "required": ["timestamp", LOAD],
+        "additionalProperties": true
+    });
+    let mut schema = serde_json::Map::new();
+    schema.insert("type".to_owned(), serde_json::json!(["array", "null"]));
+    schema.insert("items".to_owned(), snapshot);
+    schema
 }
 
 /// Whether anything held the GPU back, and what: states at the moments, and counters that grew between them.

@@ -120,8 +120,11 @@ pub const CHART_KINDS: [ChartKind; 26] = [
         |subject| of_run(subject, |run| bars::bars_of(run, subject.metric)),
     ),
     run(
-        ("stacked-bar", "the parts of a training step: forward, backward, optimizer; memory held and saved under ZeRO"),
-        "deepspeed, pytorch (training)",
+        (
+            "stacked-bar",
+            "the parts of a training step: forward, backward, optimizer; computing and communication; memory held and saved under ZeRO",
+        ),
+        "deepspeed, pytorch (training), multi-gpu (data-parallel)",
         |subject| of_run(subject, stacked::stacked),
     ),
     run(

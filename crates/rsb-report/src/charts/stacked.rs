@@ -47,6 +47,27 @@ fn step(result: &BenchmarkResult, name: &str) -> Option<f64> {
     number(result, name)
 }
 
+/// What the devices of a training step compute, and what they wait for each other.
+const COMMUNICATION: Whole = Whole {
+    name: "communication",
+    title: "computing and communication of a training step",
+    unit: "ms",
+    parts: &[
+        ("computing", Paint::Series(0), |result| {
+            Some((whole_step(result)? - number(result, "communication_overhead_ms")?).max(0.0))
+        }),
+        ("communication", Paint::Series(1), |result| {
+            whole_step(result).and(number(result, "communication_overhead_ms"))
+        }),
+    ],
+};
+
+/// A step as it was timed whole, else its phases together.
+fn whole_step(result: &BenchmarkResult) -> Option<f64> {
+    let phases = || STEP.parts.iter().map(|(.., size)| size(result)).sum();
+    number(result, "time_per_step_ms").or_else(phases)
+}
+
 /// What a rank holds, and what it need not hold as others do.
 const ZERO: Whole = Whole {
     name: "zero-memory",
@@ -89,7 +110,7 @@ const TRAINING: Whole = Whole {
 
 /// Stacks of the memory and of the time of training steps, a chart for each benchmark that has them.
 pub fn stacked(run: &Run) -> Vec<Chart> {
-    [ZERO, STEP].iter().flat_map(|whole| of_whole(run, whole)).collect()
+    [ZERO, STEP, COMMUNICATION].iter().flat_map(|whole| of_whole(run, whole)).collect()
 }
 
 /// What holds the memory of each case, as far as it is known.

@@ -82,7 +82,7 @@ impl Table<'_> {
             } else if let Some(wrong) = self.wrong_in(columns, figures) {
                 sink.failed(&name, &wrong);
             } else {
-                sink.put(&name, self.found(row, figures));
+                sink.put(&name, self.found(row, (*place, figures)));
             }
         }
     }
@@ -110,11 +110,12 @@ impl Table<'_> {
         }
     }
 
-    fn found(&self, row: &Row<'_>, figures: &[&str]) -> Result<ImportedCase, String> {
+    fn found(&self, row: &Row<'_>, (place, figures): (&'static str, &[&str])) -> Result<ImportedCase, String> {
         let [time, algbw, busbw, error, ..] = figures else { return Err("it has no four figures".to_owned()) };
         let number =
             |name: &str, text: &str| text.parse::<f64>().map_err(|_| format!("the {name} is `{text}`, not a number"));
         let mut fields = Fields::new().with("operation", self.program.as_str()).with("time_us", number("time", time)?);
+        fields.set("placement", place);
         let parameter = |at: usize| row.parameters.get(at).map_or("", |(_, value)| *value);
         if let Ok(size) = parameter(0).parse::<u64>() {
             fields.set("size_bytes", size);

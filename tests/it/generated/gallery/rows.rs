@@ -8,7 +8,7 @@ pub(super) const HEAD: &str = "\
 Every kind of `rusty-stack-bench chart`, in text and as SVG. Each is drawn of real runs of 2026-11-23 and 24 that lie in
 [gallery](gallery), cut down to the cases shown: a virtual machine with two CPUs of an AMD EPYC that others used too, so the
 figures are noisy, and two runtimes that drive the CPU as a device (PoCL for OpenCL, lavapipe for Vulkan); the eight devices of
-the grid are PoCL's, on one CPU. No GPU was at hand, so three charts are of GPUs of others: the facts of eight Instinct MI210
+the grid are PoCL's, on one CPU. No GPU was at hand, so four charts are of GPUs of others: the facts of eight Instinct MI210
 and of a Radeon 880M, as `gpu-capability` reads them from the files of sysfs that ROCm/k8s-device-plugin (ed76468, Apache-2.0) and
 ilya-zlobintsev/LACT (238e315, MIT) publish for their tests, and the ceilings of an Instinct MI210 under ROCm 6.0.2, measured by
 AMD's own tool on 2024-03-21 and published with ROCm/rocprofiler-compute (95b600e, MIT), taken in by `import`. The command over a
@@ -57,6 +57,16 @@ pub(super) const ROWS: &[Row] = &[
         "DeepSpeed: time of a training step",
         "stacked-bar docs/gallery/frameworks.json --benchmark deepspeed",
         "training step",
+    ),
+    shown(
+        "DeepSpeed: computing and communication",
+        "stacked-bar docs/gallery/frameworks.json --benchmark deepspeed",
+        "computing and communication",
+    ),
+    shown(
+        "All-reduce: bus bandwidth by size, in place and not",
+        "line docs/gallery/a100x8-nccl-tests.json --metric bandwidth_gb_s",
+        "by size",
     ),
     shown("Share of the roofline: gauges", "gauge docs/gallery/cpu.json --benchmark /gemm/", "gemm"),
     shown("Roofline", "roofline docs/gallery/cpu.json", "Roofline"),
