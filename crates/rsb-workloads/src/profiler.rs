@@ -1,15 +1,15 @@
-//! What AMD's profiler says of a kernel: rocprofv3 runs this program's own worker on the case, once for each hardware
+//! What the vendor's profiler says of a kernel: it runs this program's own worker on the case, once for each hardware
 //! counter, and its table is read. The profiler is a tool of its own: where it is not there, that is a reason.
+
+mod ncu;
+mod rocprofv3;
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rsb_model::protocol::{Request, WORKER_ARGUMENT};
-use rsb_model::{Case, Reason};
-
-/// The tool.
-pub(crate) const NAME: &str = "rocprofv3";
+use rsb_model::{BackendId, Case, Reason};
 
 /// Launches that are looked at; the profiler runs each alone.
 const LAUNCHES: u64 = 5;
@@ -17,17 +17,75 @@ const LAUNCHES: u64 = 5;
 /// What of our kernels begins so, but is not what a case is about.
 const BESIDE: &str = "rsb_flush";
 
-/// The counters, each in a run of its own, but for two whose quotient is asked for: some GPUs count no more than one or two at
-/// a time, and what one GPU lacks does not take the others away. Their definitions: ROCm documentation, MI200 and MI300
-/// performance counters.
-const COUNTERS: [&[&str]; 6] = [
-    &["OccupancyPercent"],
-    &["VALUUtilization"],
-    &["MemUnitBusy"],
-    &["FETCH_SIZE"],
-    &["WRITE_SIZE"],
-    &["GRBM_GUI_ACTIVE", "GRBM_COUNT"],
+/// A vendor's tool.
+pub(crate) struct CounterTool {
+    /// Its name, as a file and as a value of the axis.
+    pub(crate) name: &'static str,
+    /// Whose GPUs it counts on.
+    pub(crate) backend: BackendId,
+    /// What each figure is, for people.
+    pub(crate) about: &'static str,
+    /// What is asked for, by runs.
+    counters: &'static [&'static [&'static str]],
+    /// Where it may be beside the path, and what to do where it is nowhere.
+    dirs: fn() -> Vec<PathBuf>,
+    absent: [&'static str; 2],
+    /// What to do where it counts nothing.
+    refused: &'static str,
+    command: fn(&Path, &[&str], &Path) -> Command,
+    read: fn(&Path) -> Vec<Row>,
+    add: fn(&mut KernelProfile, &str, &[Row]),
+}
+
+/// Every tool.
+static TOOLS: [CounterTool; 2] = [
+    CounterTool {
+        name: "rocprofv3",
+        backend: BackendId::Rocm,
+        about: "by rocprofv3: VALUUtilization, FETCH_SIZE, WRITE_SIZE, and GRBM_GUI_ACTIVE over GRBM_COUNT; what is null it did not \
+                count (`rocprofv3 -L` lists what it can), or the caches gave more than memory",
+        counters: rocprofv3::COUNTERS,
+        dirs: rocprofv3::dirs,
+        absent: [
+            "it is neither on PATH nor in ROCm's directory",
+            "install rocprofiler-sdk of ROCm 6.2 or newer, set ROCM_PATH, or leave `profiler` at none",
+        ],
+        refused: "run `rocprofv3 -L` to see what this GPU counts, and check that its driver lets this user count",
+        command: rocprofv3::command,
+        read: rocprofv3::read,
+        add: rocprofv3::add,
+    },
+    CounterTool {
+        name: "ncu",
+        backend: BackendId::Cuda,
+        about: "by ncu: sm__cycles_active, smsp__thread_inst_executed_per_inst_executed over 32, and dram__bytes; what is null it did \
+                not count (`ncu --query-metrics` lists what it can), or the caches gave more than memory",
+        counters: ncu::COUNTERS,
+        dirs: ncu::dirs,
+        absent: [
+            "it is neither on PATH nor in CUDA's directory",
+            "install Nsight Compute (it comes with the CUDA toolkit), set CUDA_HOME, or leave `profiler` at none",
+        ],
+        refused: "run `ncu --query-metrics` to see what this GPU counts; where the driver lets administrators alone count \
+                  (ERR_NVGPUCTRPERM), run as root or load it with NVreg_RestrictProfilingToAdminUsers=0",
+        command: ncu::command,
+        read: ncu::read,
+        add: ncu::add,
+    },
 ];
+
+/// The values of an axis that names one, none first.
+pub(crate) const NAMES: &[&str] = &["none", "rocprofv3", "ncu"];
+
+/// The tool called `name`.
+pub(crate) fn named(name: &str) -> Option<&'static CounterTool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// That for the GPUs of `backend`.
+pub(crate) fn for_backend(backend: BackendId) -> Option<&'static CounterTool> {
+    TOOLS.iter().find(|tool| tool.backend == backend)
+}
 
 /// Means over the launches of a kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -52,75 +110,61 @@ pub(crate) struct KernelProfile {
     pub(crate) cycles: Option<f64>,
 }
 
-/// Where the tool is: on the path, or in ROCm's directory.
-pub(crate) fn find() -> Result<PathBuf, Reason> {
-    let on_path = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
-    let rocm = std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
-    let dirs = on_path.unwrap_or_default().into_iter().chain([rocm.join("bin")]);
-    dirs.map(|dir| dir.join(NAME)).find(|tool| tool.is_file()).ok_or_else(|| {
-        Reason::new(
-            NAME,
-            "it is neither on PATH nor in ROCm's directory",
-            "install rocprofiler-sdk of ROCm 6.2 or newer, set ROCM_PATH, or leave `profiler` at none",
-        )
-    })
-}
+impl CounterTool {
+    /// Where it is: on the path, or where its vendor puts it.
+    pub(crate) fn find(&self) -> Result<PathBuf, Reason> {
+        let on_path = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
+        let dirs = on_path.unwrap_or_default().into_iter().chain((self.dirs)());
+        let [why, cure] = self.absent;
+        dirs.map(|dir| dir.join(self.name)).find(|tool| tool.is_file()).ok_or_else(|| Reason::new(self.name, why, cure))
+    }
 
-/// Runs `case` under the tool, by the worker that `program` is.
-pub(crate) fn profile(tool: &Path, program: &Path, case: &Case) -> Result<KernelProfile, Reason> {
-    let mut found = KernelProfile::default();
-    let mut refused = None;
-    for counters in COUNTERS {
-        match counted(tool, program, case, counters) {
-            Ok(rows) => {
-                for counter in counters {
-                    found.add(counter, &of_the_case(&rows, counter));
+    /// Runs `case` under the tool at `path`, by the worker that `program` is.
+    pub(crate) fn profile(&self, path: &Path, program: &Path, case: &Case) -> Result<KernelProfile, Reason> {
+        let mut found = KernelProfile::default();
+        let mut refused = None;
+        for counters in self.counters {
+            match self.counted(path, program, case, counters) {
+                Ok(rows) => {
+                    for counter in *counters {
+                        found.take(counter, &of_the_case(&rows, counter), self.add);
+                    }
                 }
+                Err(reason) => refused = Some(reason),
             }
-            Err(reason) => refused = Some(reason),
+        }
+        match refused {
+            Some(reason) if found == KernelProfile::default() => Err(reason),
+            _ => Ok(found),
         }
     }
-    match refused {
-        Some(reason) if found == KernelProfile::default() => Err(reason),
-        _ => Ok(found),
-    }
-}
 
-fn counted(tool: &Path, program: &Path, case: &Case, counters: &[&str]) -> Result<Vec<Row>, Reason> {
-    let failed = |why: String| {
-        let cure =
-            format!("run `{NAME} -L` to see what this GPU counts, and check that its driver lets this user count");
-        Reason::new(format!("{NAME} --pmc {}", counters.join(" ")), why, cure)
-    };
-    let dir = tempfile::tempdir().map_err(|error| failed(format!("there is no room for its table: {error}")))?;
-    let mut child = Command::new(tool)
-        .arg("--pmc")
-        .args(counters)
-        .args(["--output-format", "csv", "-o", "profile", "-d"])
-        .arg(dir.path())
-        .arg("--")
-        .arg(program)
-        .arg(WORKER_ARGUMENT)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| failed(format!("it cannot be started: {error}")))?;
-    if let Some(mut input) = child.stdin.take() {
-        // A worker that ends early says why; that nobody reads on is no news then.
-        let _ = input.write_all(requests(case).as_bytes());
+    fn counted(&self, path: &Path, program: &Path, case: &Case, counters: &[&str]) -> Result<Vec<Row>, Reason> {
+        let what = format!("{} of {}", counters.join(" and "), self.name);
+        let failed = |why: String| Reason::new(what.clone(), why, self.refused);
+        let dir = tempfile::tempdir().map_err(|error| failed(format!("there is no room for its table: {error}")))?;
+        let mut child = (self.command)(path, counters, dir.path())
+            .arg(program)
+            .arg(WORKER_ARGUMENT)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| failed(format!("it cannot be started: {error}")))?;
+        if let Some(mut input) = child.stdin.take() {
+            // A worker that ends early says why; that nobody reads on is no news then.
+            let _ = input.write_all(requests(case).as_bytes());
+        }
+        let mut said = String::new();
+        if let Some(mut errors) = child.stderr.take() {
+            let _ = errors.read_to_string(&mut said);
+        }
+        let ended = child.wait().map_err(|error| failed(format!("it is lost: {error}")))?;
+        let rows = (self.read)(dir.path());
+        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned();
+        let has_any = counters.iter().any(|counter| !of_the_case(&rows, counter).is_empty());
+        if has_any { Ok(rows) } else { Err(failed(format!("it counted nothing ({ended}): {last}"))) }
     }
-    let mut said = String::new();
-    if let Some(mut errors) = child.stderr.take() {
-        let _ = errors.read_to_string(&mut said);
-    }
-    let ended = child.wait().map_err(|error| failed(format!("it is lost: {error}")))?;
-    let tables = tables(dir.path());
-    let rows: Vec<Row> =
-        tables.iter().filter_map(|path| std::fs::read_to_string(path).ok()).flat_map(|text| rows(&text)).collect();
-    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned();
-    let has_any = counters.iter().any(|counter| !of_the_case(&rows, counter).is_empty());
-    if has_any { Ok(rows) } else { Err(failed(format!("it counted nothing ({ended}): {last}"))) }
 }
 
 /// What the worker is asked, a line each.
@@ -128,20 +172,6 @@ fn requests(case: &Case) -> String {
     let asked = [Request::Prepare { case: case.clone() }, Request::Sample { iters: LAUNCHES }];
     let lines = asked.iter().filter_map(|request| serde_json::to_string(request).ok());
     lines.map(|line| line + "\n").collect()
-}
-
-/// Its tables, which some versions put into directories by pass or process.
-fn tables(dir: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
-    let mut found = Vec::new();
-    for path in entries.map(|entry| entry.path()) {
-        if path.is_dir() {
-            found.extend(tables(&path));
-        } else if path.to_string_lossy().ends_with("counter_collection.csv") {
-            found.push(path);
-        }
-    }
-    found
 }
 
 /// A counter of one launch.
@@ -154,25 +184,6 @@ struct Row {
     block: u64,
 }
 
-/// The rows of a table; columns are found by their names, and a row that lacks one is left out.
-fn rows(text: &str) -> Vec<Row> {
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let Ok(names) = reader.headers().cloned() else { return Vec::new() };
-    let at = |name: &str| names.iter().position(|known| known == name);
-    let columns = [at("Kernel_Name"), at("Counter_Name"), at("Counter_Value"), at("Grid_Size"), at("Workgroup_Size")];
-    let [Some(kernel), Some(counter), Some(value), Some(threads), Some(block)] = columns else { return Vec::new() };
-    let read = |record: csv::StringRecord| {
-        Some(Row {
-            kernel: record.get(kernel)?.to_owned(),
-            counter: record.get(counter)?.to_owned(),
-            value: record.get(value)?.parse().ok().filter(|value: &f64| value.is_finite())?,
-            threads: record.get(threads)?.parse().ok()?,
-            block: record.get(block)?.parse().ok()?,
-        })
-    };
-    reader.records().filter_map(Result::ok).filter_map(read).collect()
-}
-
 /// Those of `counter` whose kernel is the case's: the one of ours that was launched most often.
 fn of_the_case(rows: &[Row], counter: &str) -> Vec<Row> {
     let own = |row: &&Row| row.counter == counter && row.kernel.starts_with("rsb_") && !row.kernel.starts_with(BESIDE);
@@ -180,6 +191,16 @@ fn of_the_case(rows: &[Row], counter: &str) -> Vec<Row> {
     let launches = |name: &str| own.iter().filter(|row| row.kernel == name).count();
     let Some(most) = own.iter().max_by_key(|row| launches(&row.kernel)) else { return Vec::new() };
     own.iter().filter(|row| row.kernel == most.kernel).map(|&row| row.clone()).collect()
+}
+
+/// Of the launches in `rows`.
+fn mean(rows: &[Row]) -> Option<f64> {
+    (!rows.is_empty()).then(|| rows.iter().map(|row| row.value).sum::<f64>() / rows.len() as f64)
+}
+
+/// The same of percents; what is no share of a whole is nothing.
+fn share(rows: &[Row]) -> Option<f64> {
+    mean(rows).filter(|share| (0.0..=100.0).contains(share))
 }
 
 impl KernelProfile {
@@ -195,21 +216,12 @@ impl KernelProfile {
         Some(share).filter(|share| (0.0..=100.0).contains(share))
     }
 
-    fn add(&mut self, counter: &str, rows: &[Row]) {
+    /// Takes over what `rows` count of `counter`, by the function of their tool, and the sizes of the launch.
+    fn take(&mut self, counter: &str, rows: &[Row], add: fn(&mut Self, &str, &[Row])) {
         let Some(first) = rows.first() else { return };
-        self.block_size = Some(first.block);
-        self.grid_size = first.threads.checked_div(first.block);
-        let mean = rows.iter().map(|row| row.value).sum::<f64>() / rows.len() as f64;
-        let share = Some(mean).filter(|share| (0.0..=100.0).contains(share));
-        match counter {
-            "OccupancyPercent" => self.occupancy_percent = share,
-            "VALUUtilization" => self.wave_efficiency_percent = share,
-            "FETCH_SIZE" => self.fetched_kib = Some(mean),
-            "WRITE_SIZE" => self.written_kib = Some(mean),
-            "GRBM_GUI_ACTIVE" => self.active_cycles = Some(mean),
-            "GRBM_COUNT" => self.cycles = Some(mean),
-            _ => self.memory_busy_percent = share,
-        }
+        self.block_size = Some(first.block).filter(|&block| block > 0).or(self.block_size);
+        self.grid_size = first.threads.checked_div(first.block).or(self.grid_size);
+        add(self, counter, rows);
     }
 }
 
@@ -217,51 +229,30 @@ impl KernelProfile {
 mod tests {
     use super::*;
 
-    /// In the form that AMD's guide to rocprofv3 shows.
-    const TABLE: &str = r#""Correlation_Id","Dispatch_Id","Agent_Id","Queue_Id","Process_Id","Thread_Id","Grid_Size","Kernel_Id","Kernel_Name","Workgroup_Size","LDS_Block_Size","Scratch_Size","VGPR_Count","Accum_VGPR_Count","SGPR_Count","Counter_Name","Counter_Value","Start_Timestamp","End_Timestamp"
-1,1,"Agent 1",1,7,7,65536,3,"__amd_rocclr_fillBufferAligned",256,0,0,8,0,16,"OccupancyPercent",3.5,1,2
-2,2,"Agent 1",1,7,7,26624,9,"rsb_triad_f32",256,0,0,12,4,32,"OccupancyPercent",60.0,3,4
-3,3,"Agent 1",1,7,7,26624,9,"rsb_triad_f32",256,0,0,12,4,32,"OccupancyPercent",8.00e+01,5,6
-4,4,"Agent 1",1,7,7,1048576,4,"rsb_flush",256,0,0,12,4,32,"OccupancyPercent",99.0,7,8
-5,5,"Agent 1",1,7,7,26624,9,"rsb_triad_f32",256,0,0,12,4,32,"OccupancyPercent",nan,9,10
-"#;
-
-    #[test]
-    fn the_kernel_of_the_case_is_found_in_the_table() {
-        let own = of_the_case(&rows(TABLE), "OccupancyPercent");
-        assert_eq!(own.len(), 2, "{own:?}");
-        let mut profile = KernelProfile::default();
-        profile.add("OccupancyPercent", &own);
-        assert_eq!((profile.grid_size, profile.block_size), (Some(104), Some(256)));
-        assert_eq!(profile.occupancy_percent, Some(70.0));
-        assert_eq!(profile.wave_efficiency_percent, None);
-        assert!(of_the_case(&rows(TABLE), "MemUnitBusy").is_empty());
-    }
-
-    #[test]
-    fn what_is_no_such_table_has_no_rows() {
-        for text in ["", "a,b\n1,2\n", "\"Kernel_Name\",\"Counter_Name\"\n\"rsb_triad_f32\",\"x\"\n"] {
-            assert_eq!(rows(text), [], "{text}");
-        }
-        for cut in (0..TABLE.len()).step_by(7) {
-            let _ = rows(&TABLE[..cut]);
-        }
-    }
-
     #[test]
     fn a_share_above_the_whole_is_no_share() {
         let row = |value| Row { kernel: "rsb_x".into(), counter: "MemUnitBusy".into(), value, threads: 512, block: 0 };
         let mut profile = KernelProfile::default();
-        profile.add("MemUnitBusy", &[row(130.0)]);
+        profile.take("MemUnitBusy", &[row(130.0)], rocprofv3::add);
         assert_eq!((profile.memory_busy_percent, profile.grid_size), (None, None));
         assert_eq!(profile.memory_efficiency_percent(4096.0), None, "nothing was counted");
-        profile.add("FETCH_SIZE", &[row(3.0)]);
-        profile.add("WRITE_SIZE", &[row(2.0)]);
+        profile.take("FETCH_SIZE", &[row(3.0)], rocprofv3::add);
+        profile.take("WRITE_SIZE", &[row(2.0)], rocprofv3::add);
         assert_eq!(profile.memory_efficiency_percent(4096.0), Some(80.0));
         assert_eq!(profile.memory_efficiency_percent(8192.0), None, "the caches held a part");
         assert_eq!(profile.active_percent(), None, "nothing was counted");
-        profile.add("GRBM_GUI_ACTIVE", &[row(930.0), row(950.0)]);
-        profile.add("GRBM_COUNT", &[row(1000.0)]);
+        profile.take("GRBM_GUI_ACTIVE", &[row(930.0), row(950.0)], rocprofv3::add);
+        profile.take("GRBM_COUNT", &[row(1000.0)], rocprofv3::add);
         assert_eq!(profile.active_percent(), Some(94.0));
+    }
+
+    #[test]
+    fn every_tool_has_a_name_of_the_axis_and_gpus_of_its_own() {
+        for (tool, name) in TOOLS.iter().zip(&NAMES[1..]) {
+            assert_eq!(tool.name, *name);
+            assert_eq!(for_backend(tool.backend).map(|found| found.name), Some(tool.name));
+            assert!(named(name).is_some_and(|found| found.backend == tool.backend));
+        }
+        assert!(named("none").is_none() && for_backend(BackendId::Opencl).is_none());
     }
 }

@@ -1,14 +1,14 @@
-//! AMD's profiler beside a case, by a script that stands for the tool: it runs what it is given and writes a table in the
-//! tool's form.
+//! The vendors' profilers beside a case, by scripts that stand for the tools: each runs what it is given and writes a table in
+//! its tool's form.
 
 use std::os::unix::fs::PermissionsExt;
 
 use crate::common::Bench;
 use serde_json::Value;
 
-use super::support::{assert_reason, cases, fake_gpu, id, outcome, run};
+use super::support::{Runtime, assert_reason, cases, each, id, outcome};
 
-const TOOL: &str = r#"#!/bin/sh
+const ROCPROFV3: &str = r#"#!/bin/sh
 counter=$2
 while [ "$1" != "--" ]; do
     if [ "$1" = "-d" ]; then directory=$2; fi
@@ -33,50 +33,82 @@ mkdir "$directory/pass_1"
 } > "$directory/pass_1/profile_counter_collection.csv"
 "#;
 
-const CASES: [&str; 9] = [
-    "occupancy",
-    "--axis",
-    "operation=triad",
-    "--axis",
-    "size=64KiB",
-    "--axis",
-    "block_size=256",
-    "--axis",
-    "profiler=rocprofv3,none",
-];
+const NCU: &str = r#"#!/bin/sh
+while [ "$1" != "--log-file" ]; do
+    if [ "$1" = "--metrics" ]; then metrics=$2; fi
+    shift
+done
+file=$2
+shift 2
+"$@" > answers || exit 1
+grep -q '"ready"' answers || exit 1
+case $metrics in
+    sm__warps_active.*) values=70.5 ;;
+    smsp__thread_inst*) values=32 ;;
+    dram__bytes_read*) values='163,840 81,920' ;;
+    sm__cycles_active.*) values=94 ;;
+    *) echo "==ERROR== Failed to find metric $metrics" >&2; exit 1 ;;
+esac
+{
+    echo '==PROF== Profiling "rsb_triad_f32"'
+    echo '"ID","Kernel Name","Block Size","Grid Size","Metric Name","Metric Unit","Metric Value"'
+    for value in $values; do
+        echo "\"0\",\"rsb_triad_f32\",\"(256, 1, 1)\",\"(104, 1, 1)\",\"${metrics%%,*}\",\"\",\"$value\""
+        metrics=${metrics#*,}
+    done
+} > "$file"
+"#;
+
+const CASES: [&str; 8] =
+    ["occupancy", "--axis", "operation=triad", "--axis", "size=64KiB", "--axis", "block_size=256", "--axis"];
 
 /// The two cases on the GPU: with the tool, and without.
-fn both(document: &Value) -> [&Value; 2] {
+fn both<'d>(document: &'d Value, device: &str, tool: &str) -> [&'d Value; 2] {
     let find = |end: &str| cases(document).iter().find(|case| id(case).ends_with(end)).unwrap();
-    [find("/rocm:0/triad/f32/256/size=64KiB/profiler=rocprofv3"), find("/rocm:0/triad/f32/256/size=64KiB")]
+    let plain = format!("/{device}/triad/f32/256/size=64KiB");
+    [find(&format!("{plain}/profiler={tool}")), find(&plain)]
 }
 
 fn with_path(bench: Bench) -> Bench {
     let path = format!("{}:/usr/bin:/bin", bench.path("tools").display());
-    bench.set("PATH", &path).set("ROCM_PATH", "/nonexistent")
+    bench.set("PATH", &path).set("ROCM_PATH", "/nonexistent").set("CUDA_HOME", "/nonexistent")
 }
 
 #[test]
 fn what_the_counters_say_stands_beside_the_case() {
-    let bench = with_path(fake_gpu());
-    let tool = bench.write("tools/rocprofv3", TOOL);
-    std::fs::set_permissions(tool, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let document = run(&bench, &CASES).expect(0).json();
-    let [counted, plain] = both(&document);
-    assert_eq!((outcome(counted), outcome(plain)), ("simulated", "simulated"), "{counted:#}");
-    let counted = &counted["results"][0];
-    assert_eq!((&counted["measured_occupancy_percent"], &counted["grid_size"]), (&70.5.into(), &104.into()));
-    assert_eq!(counted["wave_efficiency_percent"], 100.0, "{counted:#}");
-    // Three arrays of 64 KiB were asked for, and 240 KiB moved.
-    let shares = ["warp_efficiency_percent", "global_memory_efficiency_percent"].map(|name| counted[name].as_f64());
-    assert_eq!((shares, counted["sm_efficiency_percent"].as_f64()), ([Some(100.0), Some(80.0)], Some(94.0)));
-    assert!(counted["memory_busy_percent"].is_null(), "a counter that the GPU lacks takes no other away: {counted:#}");
+    for (runtime, (name, script)) in each([("rocprofv3", ROCPROFV3), ("ncu", NCU)]) {
+        let bench = with_path(runtime.fake_gpu());
+        let tool = bench.write(&format!("tools/{name}"), script);
+        std::fs::set_permissions(tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let document = document(runtime, &bench, name);
+        let [counted, plain] = both(&document, &format!("{}:0", runtime.backend), name);
+        assert_eq!((outcome(counted), outcome(plain)), ("simulated", "simulated"), "{counted:#}");
+        let counted = &counted["results"][0];
+        assert_eq!((&counted["measured_occupancy_percent"], &counted["grid_size"]), (&70.5.into(), &104.into()));
+        assert_eq!((&counted["wave_efficiency_percent"], &counted["profiler"]), (&100.0.into(), &name.into()));
+        // Three arrays of 64 KiB were asked for, and 240 KiB moved.
+        let shares = ["warp_efficiency_percent", "global_memory_efficiency_percent"].map(|name| counted[name].as_f64());
+        assert_eq!((shares, counted["sm_efficiency_percent"].as_f64()), ([Some(100.0), Some(80.0)], Some(94.0)));
+        assert!(
+            counted["memory_busy_percent"].is_null(),
+            "a counter that the GPU lacks takes no other away: {counted:#}"
+        );
+    }
 }
 
 #[test]
 fn without_the_tool_the_case_is_skipped_with_the_cure() {
-    let document = run(&with_path(fake_gpu()), &CASES).expect(0).json();
-    let [counted, plain] = both(&document);
-    assert_reason(counted, "skipped", "neither on PATH nor in ROCm's directory");
-    assert_eq!(outcome(plain), "simulated");
+    for (runtime, name) in each(["rocprofv3", "ncu"]) {
+        let bench = with_path(runtime.fake_gpu());
+        let document = document(runtime, &bench, name);
+        let [counted, plain] = both(&document, &format!("{}:0", runtime.backend), name);
+        assert_reason(counted, "skipped", "it is neither on PATH nor in ");
+        assert_eq!(outcome(plain), "simulated");
+    }
+}
+
+/// The cases with a tool and without.
+fn document(runtime: Runtime, bench: &Bench, tool: &str) -> Value {
+    let profilers = format!("profiler={tool},none");
+    runtime.run(bench, &[&CASES[..], &[&profilers]].concat()).expect(0).json()
 }

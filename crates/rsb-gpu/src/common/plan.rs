@@ -114,6 +114,9 @@ impl Planner<'_> {
             if kernel.unit != Engine::Vector {
                 why += &where_it_is(kernel, dtype);
             }
+            if kernel.module == catalog::Module::Gemm {
+                why += &by_libraries(arch, dtype);
+            }
             let what = stem.trim_start_matches("rsb_").replace('_', "-");
             return Err(unsupported(&format!("{what} of {dtype}"), why, "choose one of these data types"));
         }
@@ -235,6 +238,21 @@ fn where_it_is(kernel: &KernelInfo, dtype: Dtype) -> String {
     };
     let names: Vec<&str> = ["gfx", "sm_"].into_iter().filter_map(first).collect();
     if names.is_empty() { String::new() } else { format!("; the first with a kernel is {}", names.join(" or ")) }
+}
+
+/// Of products that libraries alone make: whether this GPU has instructions for them, and the first of its vendor that has.
+fn by_libraries(arch: &str, dtype: Dtype) -> String {
+    let has = |known: &&Architecture| known.per_clock_per_cu(dtype, Engine::Matrix).is_some();
+    let of_vendor = |known: &&Architecture| known.target.get(..2) == arch.get(..2);
+    match ARCHITECTURES.iter().filter(of_vendor).find(has) {
+        Some(_) if Architecture::find(arch).is_ok_and(|own| has(&own)) => {
+            "; its matrix units have it, and libraries make such products where they are installed".to_owned()
+        }
+        Some(first) => {
+            format!("; libraries make such products where matrix units have the type, from {} on", first.target)
+        }
+        None => String::new(),
+    }
 }
 
 /// Blocks that give each of `threads` a thread of its own.

@@ -9,13 +9,13 @@ use rsb_device::operation::{
 };
 use rsb_device::{Device, DeviceInfo, Occupancy as Found, Operation, Options, Registry};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
-use rsb_model::{BackendId, BenchmarkType, Case, CaseId, Params, Reason};
+use rsb_model::{BenchmarkType, Case, CaseId, Params, Reason};
 
 use super::{axis, by_kind, bytes, dtype, grid, is_cpu, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::plausibility::check_bandwidth;
-use crate::profiler::{self, KernelProfile};
+use crate::profiler::{self, CounterTool, KernelProfile};
 use crate::timed::{PreparedCase, Timed};
 
 /// Kernels of our own at each size of a block.
@@ -46,9 +46,9 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::named(
         "profiler",
-        "rocprofv3: what the GPU's own counters say of the kernel too, by AMD's tool",
+        "rocprofv3 (ROCm), ncu (CUDA): what the GPU's own counters say of the kernel too, by its vendor's tool",
         "none",
-        AxisKind::Choice(&["none", profiler::NAME]),
+        AxisKind::Choice(profiler::NAMES),
     ),
 ];
 
@@ -87,13 +87,13 @@ impl Benchmark for OccupancyBenchmark {
             Breadth::Quick => vec![sweep(&["triad"])],
             Breadth::Standard => {
                 let mut grids = vec![sweep(&["copy", "triad", "gelu"]), sharing(&["f32"])];
-                if device.device.backend == BackendId::Rocm {
+                if let Some(tool) = profiler::for_backend(device.device.backend) {
                     let counted = grid([
                         axis("operation", &["triad", "softmax", "gemm"]),
                         f32(),
                         axis("block_size", &["256"]),
                         size(),
-                        axis("profiler", &[profiler::NAME]),
+                        axis("profiler", &[tool.name]),
                     ]);
                     grids.push(counted);
                 }
@@ -120,9 +120,9 @@ impl Benchmark for OccupancyBenchmark {
         let elements = size / dtype.bytes(1);
         let name = params.text("operation").unwrap_or_default();
         let is_calculated = params.text("arch").is_some_and(|arch| arch != HERE);
-        if is_calculated && params.text("profiler") == Some(profiler::NAME) {
+        if let (true, Some(tool)) = (is_calculated, params.text("profiler").and_then(profiler::named)) {
             let why = "a calculation launches nothing that a profiler could count";
-            return Err(Reason::new(profiler::NAME, why, "leave `profiler` at none for another architecture"));
+            return Err(Reason::new(tool.name, why, "leave `profiler` at none for another architecture"));
         }
         if elements < COLUMNS {
             return Err(Reason::new(
@@ -175,29 +175,42 @@ impl Benchmark for OccupancyBenchmark {
             let mut fields = fields(timed, time_ns, (size, found))?;
             add_recommendation(&mut fields, timed)?;
             let profile = match &counted {
-                Some((tool, program, case)) => profiler::profile(tool, program, case).map_err(Failure::Failed)?,
+                Some(counted) => counted.profile().map_err(Failure::Failed)?,
                 None => KernelProfile::default(),
             };
             let asked = timed.operation.bytes_moved();
-            add_counters(&mut fields, (profile, asked), counted.is_some());
+            add_counters(&mut fields, (profile, asked), counted.as_ref().map(|counted| counted.tool));
             Ok(fields)
         }))
     }
 }
 
-/// AMD's tool, this program, and the case that it is to run under it, where that is asked for.
-fn counted(params: &Params, device: &dyn Device) -> Result<Option<(PathBuf, PathBuf, Case)>, Reason> {
-    if params.text("profiler").is_none_or(|name| name != profiler::NAME) {
-        return Ok(None);
+/// What counts: a tool, where it is, this program, and the case that it is to run under it.
+struct Counted {
+    tool: &'static CounterTool,
+    path: PathBuf,
+    program: PathBuf,
+    case: Case,
+}
+
+impl Counted {
+    fn profile(&self) -> Result<KernelProfile, Reason> {
+        self.tool.profile(&self.path, &self.program, &self.case)
     }
+}
+
+/// Where that is asked for.
+fn counted(params: &Params, device: &dyn Device) -> Result<Option<Counted>, Reason> {
+    let Some(tool) = params.text("profiler").and_then(profiler::named) else { return Ok(None) };
     let place = device.info().device;
-    if place.backend != BackendId::Rocm {
-        let why = format!("{place} is not reached through ROCm");
-        return Err(Reason::new(profiler::NAME, why, "choose --backend rocm, or leave `profiler` at none"));
+    if place.backend != tool.backend {
+        let why = format!("{place} is not reached through {}", tool.backend);
+        let own = profiler::for_backend(place.backend).map_or("none", |own| own.name);
+        return Err(Reason::new(tool.name, why, format!("choose --backend {}, or profiler={own}", tool.backend)));
     }
-    let tool = profiler::find()?;
+    let path = tool.find()?;
     let program = std::env::current_exe().map_err(|error| {
-        Reason::new(profiler::NAME, format!("the system does not tell which program this is: {error}"), "mount /proc")
+        Reason::new(tool.name, format!("the system does not tell which program this is: {error}"), "mount /proc")
     })?;
     let benchmark_type = BenchmarkType::GpuPerformance;
     let case = Case {
@@ -206,14 +219,14 @@ fn counted(params: &Params, device: &dyn Device) -> Result<Option<(PathBuf, Path
             OccupancyBenchmark.name(),
             &place.to_string(),
             "under",
-            profiler::NAME,
+            tool.name,
         ]),
         benchmark: OccupancyBenchmark.name().to_owned(),
         benchmark_type,
         device: place.into(),
         params: params.clone().with("profiler", "none"),
     };
-    Ok(Some((tool, program, case)))
+    Ok(Some(Counted { tool, path, program, case }))
 }
 
 /// The size of block with which most waves are resident, and what it gains over this one. Kernels that share memory have a
@@ -249,20 +262,13 @@ fn beside(timed: &mut Timed<'_>, other: &mut Timed<'_>) -> Result<f64, Failure> 
 }
 
 /// What was counted stands beside what was calculated; what was not is null, with the reason.
-fn add_counters(fields: &mut rsb_model::Fields, (profile, asked): (KernelProfile, f64), is_counted: bool) {
-    fields.set("profiler", if is_counted { profiler::NAME } else { "none" });
+fn add_counters(fields: &mut rsb_model::Fields, (profile, asked): (KernelProfile, f64), tool: Option<&CounterTool>) {
+    fields.set("profiler", tool.map_or("none", |tool| tool.name));
     fields.set("sm_efficiency_percent", profile.active_percent());
     fields.set("warp_efficiency_percent", profile.wave_efficiency_percent);
     fields.set("global_memory_efficiency_percent", profile.memory_efficiency_percent(asked));
-    fields.set(
-        "counters_note",
-        if is_counted {
-            "by rocprofv3: VALUUtilization, FETCH_SIZE, WRITE_SIZE, and GRBM_GUI_ACTIVE over GRBM_COUNT; what is null it did not \
-             count (`rocprofv3 -L` lists what it can), or the caches gave more than memory"
-        } else {
-            "nothing counted: profiler=rocprofv3 asks AMD's counters where this user may; NVIDIA's (CUPTI) are not read"
-        },
-    );
+    let none = "nothing counted: profiler=rocprofv3 asks AMD's counters and profiler=ncu NVIDIA's, where this user may";
+    fields.set("counters_note", tool.map_or(none, |tool| tool.about));
     let counts = [("grid_size", profile.grid_size), ("block_size", profile.block_size)];
     for (name, count) in counts.into_iter().filter_map(|(name, count)| Some((name, count?))) {
         fields.set(name, count);

@@ -191,3 +191,19 @@ fn what_a_gpu_cannot_do_is_a_reason() {
     let add = Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype: Dtype::Fp8, elements: 8 });
     assert!(plan(&add, &Options::default(), MI300X).unwrap_err().to_string().contains("bf16"));
 }
+
+#[test]
+fn products_of_a_type_that_libraries_alone_make_say_where_there_are_units() {
+    for (arch, dtype, words) in [
+        ("gfx90a", Dtype::Fp8, "where matrix units have the type, from gfx942 on"),
+        ("gfx942", Dtype::Fp8, "its matrix units have it, and libraries"),
+        ("gfx90a", Dtype::Tf32, "where matrix units have the type, from gfx942 on"),
+        ("sm_70", Dtype::Fp8, "from sm_89 on"),
+    ] {
+        let gpu = Gpu { arch, units: 100 };
+        match plan(&Operation::Gemm(Gemm::new(dtype, 100, 200, 300)), &Options::default(), gpu) {
+            Err(DeviceError::Unsupported(reason)) => assert!(reason.why.contains(words), "{arch} {dtype}: {reason}"),
+            other => panic!("{arch} {dtype}: {other:?}"),
+        }
+    }
+}
