@@ -5,6 +5,7 @@
 
 mod execute;
 mod maths;
+mod parallel;
 mod shared;
 mod verify;
 

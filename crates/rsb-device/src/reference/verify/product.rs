@@ -7,6 +7,7 @@ use crate::convert::rounded_values;
 use crate::device::DeviceError;
 use crate::operation::{Convolution, Epilogue, Gemm};
 use crate::reference::maths::{ConvolutionPoint, convolution_element, gemm_element, with_epilogue};
+use crate::reference::parallel;
 
 /// Terms that are worth computing in f64 for a sample: some milliseconds.
 const TERMS: u64 = 1 << 20;
@@ -34,9 +35,8 @@ pub(super) fn check_convolution(
     };
     let (input, weight) = (check.input(0), check.input(1));
     let wanted = positions(op.output_elements(), op.terms());
-    compare_at(check, 2, &wanted, error, |index| {
-        convolution_element(op, &input, &weight, ConvolutionPoint::of(index, op, size))
-    })
+    let element = |&index: &u64| convolution_element(op, &input, &weight, ConvolutionPoint::of(index, op, size));
+    compare_at(check, 2, &wanted, error, || parallel::each(&wanted, element))
 }
 
 pub(super) fn check_gemm(check: &Check<'_>, op: &Gemm, error: &mut ErrorMeter) -> Result<(), DeviceError> {
@@ -50,9 +50,8 @@ pub(super) fn check_gemm(check: &Check<'_>, op: &Gemm, error: &mut ErrorMeter) -
     }
     wanted.sort_unstable();
     wanted.dedup();
-    compare_at(check, op.c_index(), &wanted, error, |index| {
-        with_epilogue(op.epilogue, gemm_element(op, &a, &b, &c, index), bias(index % op.n))
-    })?;
+    let element = |&index: &u64| with_epilogue(op.epilogue, gemm_element(op, &a, &b, &c, index), bias(index % op.n));
+    compare_at(check, op.c_index(), &wanted, error, || parallel::each(&wanted, element))?;
     // GELU is not linear: of its products the sample alone is compared.
     let linear = if op.epilogue == Epilogue::Gelu { 0 } else { op.batch };
     (0..linear).try_for_each(|batch| freivalds(check, op, batch, error.scale))
@@ -64,9 +63,9 @@ pub(super) fn compare_at(
     output: usize,
     wanted: &[u64],
     error: &mut ErrorMeter,
-    expected: impl Fn(u64) -> f64,
+    expected: impl FnOnce() -> Vec<f64>,
 ) -> Result<(), DeviceError> {
-    let right = check.expected("samples", wanted.len(), || wanted.iter().map(|&index| expected(index)).collect());
+    let right = check.expected("samples", wanted.len(), expected);
     let mut wanted = wanted.iter().copied().zip(right).peekable();
     check.each_chunk(output, |start, found| {
         error.not_finite |= found.iter().any(|value| !value.is_finite());
