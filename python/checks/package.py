@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from rusty_stack_bench import (
     StatisticalAnalyzer,
     TrendAnalyzer,
     Verdict,
+    _native,
     gate,
     store,
 )
@@ -94,6 +96,22 @@ def read_what_is_stored(directory: str, before: str, after: str) -> None:
     assert not DegradationDetector(directory).has_degraded(case="no such case")
 
 
+def read_sensors() -> None:
+    """Those of a GPU that a directory stands for."""
+    with tempfile.TemporaryDirectory() as root:
+        device = os.path.join(root, "class", "drm", "card0", "device")
+        os.makedirs(device)
+        for name, text in (("uevent", "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n"), ("gpu_busy_percent", "97\n")):
+            with open(os.path.join(device, name), "w", encoding="ascii") as file:
+                file.write(text)
+        os.environ["RSB_SYSFS_ROOT"] = root
+        watch = _native.watch("0000:03:00.0")
+        assert json.loads(watch.stop()) == {"gpu_utilization_percent": 97.0}
+        refused("start another", watch.stop)
+        assert _native.watch("0000:99:00.0") is None
+        del os.environ["RSB_SYSFS_ROOT"]
+
+
 def read_figures() -> None:
     """Statistics, trends and charts of figures that nobody stored."""
     statistics = StatisticalAnalyzer()
@@ -133,6 +151,7 @@ def main() -> int:
         print(f"{result.benchmark_id}: {result.outcome.value}, {result.time_ms} ms, {result.tflops} TFLOP/s, {result.reason}")
         assert result.is_measured and result.tflops > 0 and result.accuracy_error < 0.03, result
     read_figures()
+    read_sensors()
     with tempfile.TemporaryDirectory() as directory:
         follow_the_guide(directory)
     with tempfile.TemporaryDirectory() as directory:

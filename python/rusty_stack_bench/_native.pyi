@@ -62,3 +62,12 @@ def draw(
 
 def sparkline(values: list[float], width: int) -> str:
     """Figures in one line of blocks."""
+
+class GpuWatch:
+    """A GPU being watched."""
+
+    def stop(self) -> str:
+        """How it was since then: fields of a result, as JSON."""
+
+def watch(pci_address: str) -> GpuWatch | None:
+    """Watches the GPU at this address on the bus; None where it has no sensors."""

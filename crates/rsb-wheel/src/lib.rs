@@ -7,6 +7,7 @@
 mod compared;
 mod figures;
 mod keep;
+mod sensors;
 mod stored;
 
 use std::ffi::CString;
@@ -196,5 +197,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(prune, module)?)?;
     module.add_function(wrap_pyfunction!(report, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
-    module.add_function(wrap_pyfunction!(sparkline, module)?)
+    module.add_function(wrap_pyfunction!(sparkline, module)?)?;
+    module.add_class::<sensors::GpuWatch>()?;
+    module.add_function(wrap_pyfunction!(sensors::watch, module)?)
 }
