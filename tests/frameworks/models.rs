@@ -33,6 +33,19 @@ fn two_families_are_measured_verified_and_told_model_by_model() {
 }
 
 #[test]
+fn a_dry_run_names_cases_and_skips_and_measures_nothing() {
+    let Some(bench) = bench_with("transformers") else { return };
+    let words = ["models", "--model", "gpt2,bert-tny", "--sequence", "16,4096", "--backend", "cpu", "--dry-run"];
+    let text = bench.run(&words).expect(0).stdout;
+    for told in ["/forward/", "skipped: ", "gpt2 has 1024", "did you mean `bert-tiny`?"] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    let plan = bench.run(&[&words[..], &["--json"]].concat()).expect(0).json();
+    assert_eq!((plan["cases"].as_array().unwrap().len(), plan["skipped"].as_array().unwrap().len()), (1, 2), "{plan}");
+    assert!(bench.run_files().is_empty(), "nothing was measured");
+}
+
+#[test]
 fn a_wrong_name_is_skipped_beside_others_and_a_mistake_alone() {
     let Some(bench) = bench_with("transformers") else { return };
     let asked = |names: &str| {

@@ -132,8 +132,8 @@ fn wrong_type(runtime: &Runtime, dtype: Dtype, device: DeviceRef, what: String) 
     Some(Reason::new(what, why, format!("choose --precision {nearest}")))
 }
 
-/// A length that the model cannot take.
-fn wrong_length(row: &ModelRow, length: u64) -> Option<Reason> {
+/// Why `row` does not take `length` positions.
+pub fn wrong_length(row: &ModelRow, length: u64) -> Option<Reason> {
     let what = format!("{length} positions");
     if let Some(most) = row.shape.positions.filter(|most| length > *most) {
         let why = format!("{} has {most}", row.name);
