@@ -65,10 +65,25 @@ def follow_the_guide(directory: str) -> None:
     results = runner.run_custom_benchmarks(load(mine), Settings(replicates=3, runs=5))
     assert all(result.is_measured and result.fields["throughput_gb_s"] > 0 for result in results), results
     assert len(runner.generate_all_reports()) == 5
+    assert runner.run["run_id"] and runner.run["benchmarks"][0]["samples"], "the run is at hand as that of a suite is"
+    follow_settings(mine)
     after = store([slowed(result, 20.0) for result in results], directory, "mine")
     read_what_is_stored(directory, before, after)
     misnamed = dataclasses.replace(results[0], fields={**results[0].fields, "speediness": 1.0})
     refused("`speediness` is no field", store, [misnamed], directory)
+
+
+def follow_settings(mine: str) -> None:
+    """What the configuration asks for after functions were measured: no samples, and a comparison, or why there is none."""
+    with tempfile.TemporaryDirectory() as directory:
+        told: list[str] = []
+        config = BenchmarkRunnerConfig(output_dir=directory, save_raw_results=False, compare_with_baseline=True, verbose=True)
+        runner = BenchmarkRunner(config)
+        runner.set_status_callback(told.append)
+        runner.run_custom_benchmarks(load(mine), Settings(replicates=2, runs=5))
+        assert all(not one.get("samples") and one["results"][0]["time_ms"] > 0 for one in runner.run["benchmarks"]), runner.run
+        assert any("is not compared" in line and "baseline save" in line for line in told), told
+        assert any(" ms, 10 samples of 2 processes" in line for line in told), told
 
 
 def read_what_is_stored(directory: str, before: str, after: str) -> None:
@@ -94,6 +109,8 @@ def read_what_is_stored(directory: str, before: str, after: str) -> None:
     refused("pdf", report.generate, "pdf")
     assert len(TrendAnalyzer(directory).analyze(case="add_up")) == 2
     assert not DegradationDetector(directory).has_degraded(case="no such case")
+    for read in (TrendAnalyzer("no-such-directory").analyze, ResultsPersistence("no-such-directory").get_runs):
+        refused("there is no results directory no-such-directory", read)
 
 
 def read_sensors() -> None:
