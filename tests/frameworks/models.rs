@@ -33,6 +33,26 @@ fn two_families_are_measured_verified_and_told_model_by_model() {
 }
 
 #[test]
+fn tokens_by_openvino_are_told_beside_those_of_pytorch() {
+    let Some(bench) = bench_with("openvino") else { return };
+    let words = ["models", "--model", "stories-15m,t5-efficient-tiny", "--sequence", "16", "--workload", "generate"];
+    let arguments = [&words[..], &["--backend", "cpu,openvino", "--json"], &FEW].concat();
+    let document = bench.run(&arguments).expect(0).json();
+    assert_no_process_left(&bench);
+    let models = document["models"].as_array().unwrap();
+    for backend in ["pytorch", "openvino"] {
+        let is_it = |model: &&serde_json::Value| model["model_id"] == "stories-15m" && model["backend"] == backend;
+        let model = models.iter().find(is_it).unwrap_or_else(|| panic!("{backend}: {document}"));
+        let figures = &model["batch_results"]["b1_s16_fp32"];
+        for figure in ["ttft_ms", "tpot_ms", "tokens_per_second"] {
+            assert!(figures[figure].as_f64().is_some_and(|value| value > 0.0), "{figure} by {backend}: {model}");
+        }
+    }
+    let refused = document.to_string();
+    assert!(refused.contains("openvino writes tokens of decoder-only and mixture-of-experts"), "{document}");
+}
+
+#[test]
 fn a_dry_run_names_cases_and_skips_and_measures_nothing() {
     let Some(bench) = bench_with("transformers") else { return };
     let words = ["models", "--model", "gpt2,bert-tny", "--sequence", "16,4096", "--backend", "cpu", "--dry-run"];
