@@ -1,4 +1,4 @@
-//! The power of processors beside a measurement, from a tree that stands for `/sys`.
+//! The power of CPUs beside a measurement, from a tree that stands for `/sys`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ const COUNTER: &str = "sys/class/powercap/intel-rapl:0";
 const WATTS: f64 = 40.0;
 
 #[test]
-fn the_power_of_processors_is_read_beside_every_case_where_they_tell_it() {
+fn the_power_of_cpus_is_read_beside_every_case_where_they_tell_it() {
     let bench = Bench::new();
     bench.write(&format!("{COUNTER}/name"), "package-0\n");
     bench.write(&format!("{COUNTER}/max_energy_range_uj"), "262143328850\n");

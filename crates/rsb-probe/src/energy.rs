@@ -1,4 +1,4 @@
-//! What processors and their memory draw, by the counters of energy that the kernel shows for RAPL (Intel, and AMD since Zen).
+//! What CPUs and their memory draw, by the counters of energy that the kernel shows for RAPL (Intel, and AMD since Zen).
 //! They count everything on the machine, not one process.
 
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ struct Counter {
     last_uj: u64,
 }
 
-/// The processors of a machine being watched.
+/// The CPUs of a machine being watched.
 #[derive(Debug)]
 pub struct CpuPowerWatch {
     counters: Vec<Counter>,
@@ -40,7 +40,7 @@ pub struct CpuPowerWatch {
 }
 
 impl CpuPowerWatch {
-    /// Begins to watch the processors of this machine, or of the tree given.
+    /// Begins to watch the CPUs of this machine, or of the tree given.
     ///
     /// # Errors
     /// Why nothing can be read.

@@ -38,7 +38,7 @@ impl std::fmt::Display for KeepError {
 }
 
 /// What is kept of results, and where.
-pub(crate) struct Kept<'a> {
+pub(crate) struct Keeping<'a> {
     /// The results directory.
     pub(crate) directory: &'a str,
     /// The suite that the run is of.
@@ -48,7 +48,7 @@ pub(crate) struct Kept<'a> {
 }
 
 /// Keeps `results` as a run, with the machine and the Python environment of `program`.
-pub(crate) fn store(results: &str, kept: &Kept<'_>, program: PathBuf) -> Result<String, KeepError> {
+pub(crate) fn store(results: &str, kept: &Keeping<'_>, program: PathBuf) -> Result<String, KeepError> {
     let results: Vec<BenchmarkResult> = serde_json::from_str(results).map_err(KeepError::Records)?;
     let fields =
         results.iter().filter_map(BenchmarkResult::fields).flat_map(|fields| fields.iter().map(|(name, _)| name));

@@ -36,7 +36,7 @@ impl From<KeepError> for PyErr {
 fn store(py: Python<'_>, results: &str, results_dir: &str, suite: &str, save_samples: bool) -> PyResult<String> {
     let program: String = py.import("sys")?.getattr("executable")?.extract()?;
     // Nothing of this touches Python: its other threads may go on.
-    let kept = keep::Kept { directory: results_dir, suite, samples: save_samples };
+    let kept = keep::Keeping { directory: results_dir, suite, samples: save_samples };
     Ok(py.detach(|| keep::store(results, &kept, program.into()))?)
 }
 

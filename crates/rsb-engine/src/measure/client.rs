@@ -66,7 +66,7 @@ pub struct Worker {
     limit: Duration,
     deadline: Instant,
     watch: Option<telemetry::TelemetryWatch>,
-    /// Of the processors, where they tell their power and do the work.
+    /// Of the CPUs, where they tell their power and do the work.
     cpu: Option<CpuPowerWatch>,
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rsb_model::record::{
     ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace, RecommendDocument, UnknownPlace,
 };
-use rsb_model::{BenchmarkResult, Fingerprint, Outcome, Reason, Run, Statistics};
+use rsb_model::{BenchmarkResult, DeviceRef, Fingerprint, Outcome, Reason, Run, Statistics};
 
 use super::cases::representative;
 use super::catalogue::{Family, ModelRow, find};
@@ -199,7 +199,7 @@ fn candidate(result: &BenchmarkResult, machine: &str, run: &Run) -> Option<Model
         value,
     };
     // The power of what did the work: what a GPU's host draws beside it is not told.
-    let is_cpu = result.benchmark_id.device().device().is_some_and(|device| device.is_cpu());
+    let is_cpu = result.benchmark_id.device().device().is_some_and(DeviceRef::is_cpu);
     let source = if is_cpu { "cpu_power_w" } else { "gpu_power_w" };
     let power = fields.number(source);
     let mut rests_on = vec![evidence("time_ms", time_per_item_ms * items)];
