@@ -110,6 +110,11 @@ fn settings() {
 
 /// What a configuration names to compare with is looked up before anything is measured.
 fn baseline_by_name(bench: &Bench) {
+    let empty = Bench::new();
+    empty.write("mine.toml", "[[benchmark]]\nname = \"nothing\"\ncommand = [\"true\"]\n");
+    empty.write("rusty-stack-bench.toml", "[run]\nbaseline_run_id = \"previous\"\ncompare_with_baseline = true\n");
+    let ended = empty.run(&["run", "--custom", "mine.toml"]).expect(2);
+    assert!(ended.stderr.contains("no run"), "{}", ended.stderr);
     let stored = bench.run_files();
     let words = ["run", "--custom", "mine.toml", "--replicates", "2", "--runs", "10"];
     let named = |name: &str, is_compared: bool| {

@@ -100,6 +100,7 @@ impl Judge {
         match before_latest(text) {
             Some(0) => Err(EngineError::usage(anyhow!("`{text}` will be the new run itself; write `previous`"))),
             // What is the latest now will be the one before.
+            Some(1) => latest(&self.store).map(drop),
             Some(runs) => self.before_latest(runs - 1).map(drop),
             None => self.sides(&[text.to_owned()]).map(drop),
         }
