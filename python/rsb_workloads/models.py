@@ -200,7 +200,7 @@ def generate(case: Case) -> Work:
     write = made.ready.write or _writer(torch, subject, dict(zip(subject.inputs, made.tensors)))
     _check_words(torch, case, write, made.found, count)
     if made.ready.write is not None:
-        _check_later_words(torch, case, subject, write(count), count)
+        _check_later_words(torch, case, made, count)
     gpu = None if case.on_cpu else device
 
     def fields(time_ns):
@@ -257,17 +257,22 @@ def _check_words(torch, case: Case, write, logits, count: int):
         raise Failure(f"tokens of {case.text('model')}", why, "report it to transformers")
 
 
-def _check_later_words(torch, case: Case, subject: Subject, text, count: int):
+def _check_later_words(torch, case: Case, made: Verified, count: int):
     """Each token that a runtime wrote is the likeliest behind those before it, by one pass of PyTorch over the whole text, unless
-    two are as good as one: a cache that is wrong shows from the second token on."""
+    two are as good as one, and its last logits are those of that pass: what it kept of the text is right."""
+    subject, text = made.subject, made.ready.write(count)
+    words = "decoder_input_ids" if "decoder_input_ids" in subject.inputs else "input_ids"
     with torch.no_grad(), model_ready.experts_as_products(subject):
-        logits = subject.model(input_ids=text[:, :-1], use_cache=False).logits[:, -count:].float()
+        given = subject.inputs | {words: text[:, :-1]}
+        logits = subject.model(**given, use_cache=False).logits[:, -count:].float()
+    largest, allowed = logits.abs().max().item(), TOLERANCES[case.text("dtype")]
     behind = logits.max(-1).values - logits.gather(-1, text[:, -count:, None])[..., 0]
-    wrong = (behind > TOLERANCES[case.text("dtype")] * logits.abs().max()).any(0).nonzero()
+    wrong = (behind > allowed * largest).any(0).nonzero()
     if len(wrong):
         provider = case.params.get("runtime")
         why = f"token {int(wrong[0]) + 1} of {count} is not the likeliest behind those before it"
         raise Failure(f"tokens of {case.text('model')} by {provider}", why, f"choose another precision, or report it to {provider}")
+    within(case, (made.ready.logits()[:, -1].float() - logits[:, -1]).abs().max().item(), largest, allowed)
 
 
 def _common(case: Case, made: Verified) -> dict:

@@ -106,10 +106,13 @@ class TextByOpenVino(unittest.TestCase):
 
     def test_first_and_later_tokens_are_those_of_pytorch(self):
         # With keys of their own for each head, with shared ones, and with experts.
-        for name, dtype in (("stories-15m", "f32"), ("mixtral-tiny", "f32"), ("stories-15m", "f16")):
-            fields = self.written(name, dtype=dtype)
+        # Behind an encoder of text, and of speech.
+        tried = ("stories-15m", "f32"), ("mixtral-tiny", "f32"), ("stories-15m", "f16"), ("t5-efficient-tiny", "f32"), ("whisper-tiny", "f32")
+        for name, dtype in tried:
+            few = {"batch_size": "1", "output_length": "3"} if name == "whisper-tiny" else {}
+            fields = self.written(name, dtype=dtype, **few)
             self.assertLess(fields["accuracy_error"], models.TOLERANCES[dtype], name)
-            self.assertEqual((fields["provider"], fields["output_length"]), ("openvino", 8))
+            self.assertEqual((fields["provider"], fields["output_length"]), ("openvino", 3 if few else 8))
             self.assertGreater(fields["ttft_ms"], 0)
             self.assertGreater(fields["tpot_ms"], 0)
 
@@ -137,13 +140,34 @@ class TextByOpenVino(unittest.TestCase):
     def test_what_keeps_something_else_and_whole_numbers_say_what_to_choose(self):
         for name, dtype, told in (
             ("mamba-tiny", "f32", "only keys and values"),
-            ("t5-efficient-tiny", "f32", "decoder_input_ids"),
+            ("llava-tiny", "f32", "pixel_values"),
             ("stories-15m", "i8", "whole numbers"),
         ):
             with self.assertRaises(core.Skip) as skipped:
-                self.written(name, dtype=dtype)
+                self.written(name, dtype=dtype, sequence_length="64")
             self.assertIn(told, f"{skipped.exception.what} {skipped.exception.why}")
             self.assertIn("choose", skipped.exception.cure)
+
+    def test_a_cache_that_lost_something_is_a_failure(self):
+        plain = model_openvino_text.Text._step
+
+        def forgetful(self, words):
+            if self.steps == 8:  # At the last of eight tokens.
+                self._request.reset_state()
+            self.steps += 1
+            return plain(self, words)
+
+        begin = model_openvino_text.Text._begin
+
+        def counting(self):
+            self.steps = 1
+            begin(self)
+
+        for name in ("stories-15m", "t5-efficient-tiny"):
+            changed = mock.patch.multiple(model_openvino_text.Text, _step=forgetful, _begin=counting)
+            with self.subTest(name), changed, self.assertRaises(core.Failure) as failed:
+                self.written(name)
+            self.assertRegex(failed.exception.why, "off by|not the likeliest")
 
 
 class UnderLoad(unittest.TestCase):

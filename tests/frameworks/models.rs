@@ -34,8 +34,8 @@ fn two_families_are_measured_verified_and_told_model_by_model() {
 
 #[test]
 fn tokens_by_openvino_are_told_beside_those_of_pytorch() {
-    let Some(bench) = bench_with("openvino") else { return };
-    let words = ["models", "--model", "stories-15m,t5-efficient-tiny", "--sequence", "16", "--workload", "generate"];
+    let Some(bench) = bench_with("transformers") else { return };
+    let words = ["models", "--model", "stories-15m,mamba-tiny", "--sequence", "16", "--workload", "generate"];
     let arguments = [&words[..], &["--backend", "cpu,openvino", "--json"], &FEW].concat();
     let document = bench.run(&arguments).expect(0).json();
     assert_no_process_left(&bench);
@@ -49,7 +49,7 @@ fn tokens_by_openvino_are_told_beside_those_of_pytorch() {
         }
     }
     let refused = document.to_string();
-    assert!(refused.contains("openvino writes tokens of decoder-only and mixture-of-experts"), "{document}");
+    assert!(refused.contains("openvino writes tokens of decoder-only, encoder-decoder"), "{document}");
 }
 
 #[test]

@@ -32,8 +32,8 @@ pub const RUNTIMES: [Runtime; 5] = [
         name: "openvino",
         package: "openvino",
         backends: &[BackendId::Cpu],
-        // Those that go on with a text and keep keys and values of it, and nothing else.
-        writes: &[Family::DecoderOnly, Family::MixtureOfExperts],
+        // Those that go on with a text, or write one behind an encoder, and keep keys and values of it, and nothing else.
+        writes: &[Family::DecoderOnly, Family::EncoderDecoder, Family::Speech, Family::MixtureOfExperts],
         dtypes: &DTYPES,
     },
     Runtime {
@@ -110,7 +110,7 @@ pub fn refusal(wanted: &Wanted<'_>) -> Option<Reason> {
             [] => format!("{name} does single passes here, and writes no tokens"),
             known => {
                 let known: Vec<&str> = known.iter().map(|family| family.as_str()).collect();
-                format!("{name} writes tokens of {} here, and none of {}", known.join(" and "), row.family)
+                format!("{name} writes tokens of {} here, and none of {}", known.join(", "), row.family)
             }
         };
         return Some(Reason::new(what, why, "choose --workload forward, or --backend cpu for pytorch"));
@@ -170,7 +170,9 @@ mod tests {
             ("gpt2", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, None),
             ("mixtral-tiny", "generate", "openvino", Dtype::Bf16, 128, DeviceRef::CPU, None),
             ("gpt2", "generate", "openvino", Dtype::I8, 128, DeviceRef::CPU, Some("--precision bf16")),
-            ("t5-small", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, Some("--backend cpu for pytorch")),
+            ("t5-small", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, None),
+            ("whisper-tiny", "generate", "openvino", Dtype::F32, 1500, DeviceRef::CPU, None),
+            ("mamba-tiny", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, Some("--backend cpu for pytorch")),
             ("gpt2", "generate", "onnxruntime", Dtype::F32, 128, DeviceRef::CPU, Some("--workload forward")),
             ("bert-base", "generate", "pytorch", Dtype::F32, 128, DeviceRef::CPU, Some("--workload forward")),
             ("gpt2", "forward", "pytorch", Dtype::I8, 128, DeviceRef::CPU, None),
