@@ -98,11 +98,16 @@ class OnGpu(unittest.TestCase):
 class TextByOpenVino(unittest.TestCase):
     """Tokens one after another from a graph with a state."""
 
+    def setUp(self):
+        # Two threads that wait for each other take long beside other work.
+        self.addCleanup(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(1)
+
     def written(self, name: str, **params):
         """A case of eight tokens of two texts, and its fields."""
         wanted = case(name, "generate", **{"runtime": "openvino", "batch_size": "2", "output_length": "8"} | params)
         work = models.generate(wanted)
-        return work.fields(min(work.sample(1) for _ in range(3)))
+        return work.fields(work.sample(1))
 
     def test_first_and_later_tokens_are_those_of_pytorch(self):
         # With keys of their own for each head, with shared ones, and with experts.
@@ -163,11 +168,10 @@ class TextByOpenVino(unittest.TestCase):
             self.steps = 1
             begin(self)
 
-        for name in ("stories-15m", "t5-efficient-tiny"):
-            changed = mock.patch.multiple(model_openvino_text.Text, _step=forgetful, _begin=counting)
-            with self.subTest(name), changed, self.assertRaises(core.Failure) as failed:
-                self.written(name)
-            self.assertRegex(failed.exception.why, "off by|not the likeliest")
+        changed = mock.patch.multiple(model_openvino_text.Text, _step=forgetful, _begin=counting)
+        with changed, self.assertRaises(core.Failure) as failed:
+            self.written("t5-efficient-tiny")
+        self.assertRegex(failed.exception.why, "off by|not the likeliest")
 
 
 class UnderLoad(unittest.TestCase):
