@@ -309,6 +309,7 @@ impl Config {
         self.charts.theme(ThemeName::Dark)?;
         for section in &self.custom {
             check_benchmark(&section.benchmark, "custom.benchmark")?;
+            parts::check_entry(section)?;
         }
         for (name, percent) in &self.thresholds {
             check_benchmark(name, "thresholds")?;
@@ -448,6 +449,12 @@ mod tests {
             ("[report]\nchart_width = 20\n", "at least 300"),
             ("[[custom]]\naxes = {}\n", "benchmark"),
             ("[[custom]]\nbenchmark = \"gem\"\n", "did you mean `gemm`?"),
+            ("[[custom]]\nbenchmark = \"gemm\"\naxes = { dtpe = [\"f32\"] }\n", "gemm has no axis `dtpe`; it has"),
+            ("[[custom]]\nbenchmark = \"gemm\"\naxes = { dtype = [\"f33\"] }\n", "`f33` is not a value"),
+            ("[[custom]]\nbenchmark = \"gemm\"\naxes = { dtype = [] }\n", "has no value"),
+            ("[[custom]]\nbenchmark = \"pytorch\"\naxes = { dtpe = [\"f32\"] }\n", "`pytorch` has no axis `dtpe`"),
+            ("[[custom]]\nbenchmark = \"pytorch\"\naxes = { dtype = [\"f33\"] }\n", "`f33` is not a value"),
+            ("[[custom]]\nbenchmark = \"pytorch\"\naxes = { workload = [\"matmull\"] }\n", "one of matmul"),
             ("[components.pytroch]\n", "did you mean `pytorch`?"),
             ("[components.pytorch]\nnum_run = 3\n", "expected one of `enabled`, `timeout_seconds`"),
             ("[components.pytorch]\nnum_runs = 3\n", "at least 10"),

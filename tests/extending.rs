@@ -68,6 +68,7 @@ fn mistakes() {
     };
     for (more, code, told) in [
         ("comand = \"true\"", 2, "unknown field `comand`"),
+        ("command = \"seq {n}\"", 2, "it has no axis `n`"),
         ("command = \"exit 3\"", 1, "exit status: 3"),
         ("command = \"echo nan\"\nfigure = { unit = \"ms\" }", 1, "NaN"),
         ("command = \"echo 41\"\noutput = \"42\"", 1, "where `42` is expected"),
@@ -104,6 +105,33 @@ fn settings() {
         .collect();
     endings.sort();
     assert_eq!(endings, ["md", "txt"]);
+    baseline_by_name(&bench);
+}
+
+/// What a configuration names to compare with is looked up before anything is measured.
+fn baseline_by_name(bench: &Bench) {
+    let empty = Bench::new();
+    empty.write("mine.toml", "[[benchmark]]\nname = \"nothing\"\ncommand = [\"true\"]\n");
+    empty.write("rusty-stack-bench.toml", "[run]\nbaseline_run_id = \"previous\"\ncompare_with_baseline = true\n");
+    let ended = empty.run(&["run", "--custom", "mine.toml"]).expect(2);
+    assert!(ended.stderr.contains("no run"), "{}", ended.stderr);
+    let stored = bench.run_files();
+    let words = ["run", "--custom", "mine.toml", "--replicates", "2", "--runs", "10"];
+    let named = |name: &str, is_compared: bool| {
+        let text = format!("[run]\nbaseline_run_id = \"{name}\"\ncompare_with_baseline = {is_compared}\n");
+        bench.write("rusty-stack-bench.toml", &text);
+    };
+    for (name, told) in [("no-such-run", "`rusty-stack-bench history` lists"), ("latest", "write `previous`")] {
+        named(name, true);
+        let ended = bench.run(&words).expect(2);
+        assert!(ended.stderr.contains("baseline_run_id") && ended.stderr.contains(told), "{}", ended.stderr);
+    }
+    assert_eq!(bench.run_files(), stored, "nothing was measured");
+    named("previous", true);
+    let ended = bench.run(&words).expect(0);
+    assert!(!ended.stdout.contains("not compared"), "{}", ended.stdout);
+    named("no-such-run", false);
+    bench.run(&words).expect(0);
 }
 
 fn main() -> ExitCode {

@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from rusty_stack_bench import (
     StatisticalAnalyzer,
     TrendAnalyzer,
     Verdict,
+    _native,
     gate,
     store,
 )
@@ -63,10 +65,25 @@ def follow_the_guide(directory: str) -> None:
     results = runner.run_custom_benchmarks(load(mine), Settings(replicates=3, runs=5))
     assert all(result.is_measured and result.fields["throughput_gb_s"] > 0 for result in results), results
     assert len(runner.generate_all_reports()) == 5
+    assert runner.run["run_id"] and runner.run["benchmarks"][0]["samples"], "the run is at hand as that of a suite is"
+    follow_settings(mine)
     after = store([slowed(result, 20.0) for result in results], directory, "mine")
     read_what_is_stored(directory, before, after)
     misnamed = dataclasses.replace(results[0], fields={**results[0].fields, "speediness": 1.0})
     refused("`speediness` is no field", store, [misnamed], directory)
+
+
+def follow_settings(mine: str) -> None:
+    """What the configuration asks for after functions were measured: no samples, and a comparison, or why there is none."""
+    with tempfile.TemporaryDirectory() as directory:
+        told: list[str] = []
+        config = BenchmarkRunnerConfig(output_dir=directory, save_raw_results=False, compare_with_baseline=True, verbose=True)
+        runner = BenchmarkRunner(config)
+        runner.set_status_callback(told.append)
+        runner.run_custom_benchmarks(load(mine), Settings(replicates=2, runs=5))
+        assert all(not one.get("samples") and one["results"][0]["time_ms"] > 0 for one in runner.run["benchmarks"]), runner.run
+        assert any("is not compared" in line and "baseline save" in line for line in told), told
+        assert any(" ms, 10 samples of 2 processes" in line for line in told), told
 
 
 def read_what_is_stored(directory: str, before: str, after: str) -> None:
@@ -92,6 +109,24 @@ def read_what_is_stored(directory: str, before: str, after: str) -> None:
     refused("pdf", report.generate, "pdf")
     assert len(TrendAnalyzer(directory).analyze(case="add_up")) == 2
     assert not DegradationDetector(directory).has_degraded(case="no such case")
+    for read in (TrendAnalyzer("no-such-directory").analyze, ResultsPersistence("no-such-directory").get_runs):
+        refused("there is no results directory no-such-directory", read)
+
+
+def read_sensors() -> None:
+    """Those of a GPU that a directory stands for."""
+    with tempfile.TemporaryDirectory() as root:
+        device = os.path.join(root, "class", "drm", "card0", "device")
+        os.makedirs(device)
+        for name, text in (("uevent", "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n"), ("gpu_busy_percent", "97\n")):
+            with open(os.path.join(device, name), "w", encoding="ascii") as file:
+                file.write(text)
+        os.environ["RSB_SYSFS_ROOT"] = root
+        watch = _native.watch("0000:03:00.0")
+        assert json.loads(watch.stop()) == {"gpu_utilization_percent": 97.0}
+        refused("start another", watch.stop)
+        assert _native.watch("0000:99:00.0") is None
+        del os.environ["RSB_SYSFS_ROOT"]
 
 
 def read_figures() -> None:
@@ -133,6 +168,7 @@ def main() -> int:
         print(f"{result.benchmark_id}: {result.outcome.value}, {result.time_ms} ms, {result.tflops} TFLOP/s, {result.reason}")
         assert result.is_measured and result.tflops > 0 and result.accuracy_error < 0.03, result
     read_figures()
+    read_sensors()
     with tempfile.TemporaryDirectory() as directory:
         follow_the_guide(directory)
     with tempfile.TemporaryDirectory() as directory:

@@ -1,4 +1,8 @@
 """MIGraphX: inference, and the time to compile a graph; through its own module where it is, else ONNX Runtime's provider."""
+from __future__ import annotations
+
+import math
+import re
 
 from . import onnxruntime as runtime
 from .core import Case, Skip, Work, milliseconds, package
@@ -7,6 +11,16 @@ from .onnx_graphs import Graph, graph
 # Programs of which the time to compile one is the median.
 COMPILED = 3
 PROVIDER = "MIGraphXExecutionProvider"
+# A line of a program's text: what is done there, and the type and sizes of what comes of it.
+_LINE = re.compile(r" = ([@\w:]+).* -> (\w+)_type, \{([\d, ]*)\}")
+_BYTES = {"double": 8, "int64": 8, "uint64": 8, "float": 4, "int32": 4, "uint32": 4, "half": 2, "bf16": 2, "int16": 2, "uint16": 2}
+# What shows an array in another form, or checks something, and holds no memory of its own.
+_VIEWS = (
+    *("broadcast", "multibroadcast", "transpose", "reshape", "reshape_lazy", "squeeze", "unsqueeze", "flatten", "slice", "step"),
+    *("scalar", "identity", "load", "as_shape", "check_context", "@return"),
+)
+# What a program for a GPU allocates; its kernels write into that.
+_ALLOCATES = ("@literal", "@param", "hip::hip_copy_literal", "hip::hip_allocate_memory", "hip::allocate", "allocate")
 
 
 def _own():
@@ -61,7 +75,7 @@ def inference(case: Case) -> Work:
     ready = runtime.prepared(case, graph(case), "all")
 
     def fields(time_ns):
-        found = runtime.inference_fields(case, ready, time_ns)
+        found = runtime.inference_fields(case, ready, time_ns) | runtime.saved(case, ready)
         return found | {"compile_time_ms": found["compilation_time_ms"]}
 
     return Work(ready.run, fields)
@@ -71,7 +85,8 @@ def compilation(case: Case) -> Work:
     """From a graph to a program of the GPU, each time anew."""
     own = _own()
     if own is None:
-        return runtime.compilation(Case(case.component, case.workload, case.device, case.params | {"graph_optimization": "all"}))
+        whole = Case(case.component, case.workload, case.device, case.params | {"graph_optimization": "all"})
+        return runtime.compilation(whole, saving=True)
     made = graph(case)
     program = Program(case, own, made)
     error = runtime.right(case, program.outputs(), made.exact)
@@ -90,6 +105,7 @@ class Program:
         self._own, self._made = own, made
         self._name, target = _target(own, case)
         self._program = own.parse_onnx_buffer(made.model)
+        self._given = held_bytes(str(self._program), in_place=False)
         self._program.compile(target, offload_copy=False)
         self._shapes = self._program.get_parameter_shapes()
         self._held = {name: self._argument(case, name, shape) for name, shape in self._shapes.items()}
@@ -118,7 +134,9 @@ class Program:
         nodes = _nodes(self._program)
         # The graph holds its weights.
         held = len(self._made.model) + sum(shape.bytes() for shape in self._shapes.values())
-        return {
+        given, kept = self._given, held_bytes(str(self._program), in_place=self._name == "gpu")
+        saved = {} if given is None or kept is None else {"memory_savings_mb": (given - kept) / 1e6}
+        return saved | {
             "provider": f"migraphx {self._name}",
             "optimization_level": "migraphx",
             "optimized_nodes": nodes,
@@ -146,3 +164,22 @@ def _by_module(case: Case, own) -> Work:
 def _nodes(program) -> int:
     """The instructions of a compiled program, which its text has one a line."""
     return sum(" = " in line for line in str(program).splitlines())
+
+
+def held_bytes(text: str, in_place: bool) -> int | None:
+    """What a program holds by its text: all that its main module allocates; where its kernels do not write `in_place` into that,
+    every result has memory of its own. None where the text has another form."""
+    # The text of a fused kernel is a module beside it.
+    main = text.partition('module: "main"\n')[2].partition("\nmodule: ")[0]
+    held = 0
+    for line in main.splitlines():
+        found = _LINE.search(line)
+        if found is None:
+            if " = " in line and "@return" not in line:
+                return None
+            continue
+        name, kind, sizes = found.groups()
+        name = name.removesuffix(":").partition(":")[0] if name.startswith(("@", "check_context")) else name
+        if name in _ALLOCATES or (not in_place and name not in _VIEWS):
+            held += _BYTES.get(kind, 1) * math.prod(int(size) for size in sizes.replace(",", " ").split())
+    return held or None

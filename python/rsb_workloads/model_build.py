@@ -1,6 +1,7 @@
 """Models of the catalogue: built from a configuration with random weights, or loaded from a directory, with inputs by seed."""
 from __future__ import annotations
 
+import difflib
 import math
 import os
 from typing import Any
@@ -21,9 +22,23 @@ def class_of(definition: dict):
     library = package(definition.get("library", "transformers"))
     found = getattr(library, definition["class"], None)
     if found is None:
-        what = f"class {definition['class']}"
-        raise Skip(what, f"{library.__name__} {library.__version__} has none of that name", f"install another version of {library.__name__}")
+        raise _no_class(definition["class"], library)
     return found
+
+
+def _no_class(name: str, library) -> Skip:
+    """What to do about a class that a library does not have: most often its name is misspelled."""
+    near = difflib.get_close_matches(name, _classes(library), n=1, cutoff=0.6)
+    likely = f"did you mean `{near[0]}`? Correct" if near else "correct"
+    cure = f"{likely} `class` in the catalogue, name the `library` that has it, or install another version of {library.__name__}"
+    return Skip(f"class {name}", f"{library.__name__} {library.__version__} has none of that name", cure)
+
+
+def _classes(library) -> list:
+    """The models that a library has, by name: what is built has weights or a configuration."""
+    kinds = ("Model", "Transformer", "Adapter", "Autoencoder", "Head")
+    public = [name for name in dir(library) if name[:1].isupper() and not name.endswith(("Config", "Output"))]
+    return [name for name in public if "For" in name or any(kind in name for kind in kinds)]
 
 
 def build(definition: dict):

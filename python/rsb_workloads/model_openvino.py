@@ -5,6 +5,7 @@ import os
 import tempfile
 import time
 
+from . import model_openvino_text
 from .core import Case, Skip, milliseconds, package
 from .model_ready import Ready, exported, quantized_onnx
 
@@ -37,6 +38,10 @@ class OpenVino:
         for weight in module.parameters():
             weight.data = weight.data.float()
         tensors = tuple(one.float() if one.is_floating_point() else one for one in tensors)
+        if case.workload == "generate":
+            ready, compiled = model_openvino_text.prepare(case, torch, subject, hints(case, torch))
+            _check_precision(compiled, wanted)
+            return ready
         begin = time.perf_counter_ns()
         graph, about = (_quantized if wanted == "i8" else _converted)(torch, module, subject, tensors)
         compiled = openvino.Core().compile_model(graph, "CPU", hints(case, torch))

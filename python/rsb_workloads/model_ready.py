@@ -30,6 +30,10 @@ class Ready:
     lanes: Callable[[int], list] | None = None
     # Passes that one run does at the same time.
     passes: int = 1
+    # Writes so many tokens behind the text of the inputs, and gives all of it; none where PyTorch does that.
+    write: Callable[[int], Any] | None = None
+    # The logits of the last step that it took.
+    logits: Callable[[], Any] | None = None
     # "simulated" where what runs is no device that anybody has.
     device_type: str | None = None
 

@@ -245,10 +245,8 @@ def graph_optimization(case: Case) -> Work:
     def fields(time_ns):
         plain = prepared(case, ready.graph, "disabled")
         times = side_by_side({"own": Work(ready.run, lambda _: {}), "plain": Work(plain.run, lambda _: {})}, time_ns)
-        saved = {}
-        if plain.footprint is not None and ready.footprint is not None:
-            saved = {"memory_savings_mb": (plain.footprint - ready.footprint) / 1e6}
-        return _common(case, ready) | rates(case, ready.run, time_ns) | _optimized(case, ready, level) | saved | {
+        found = _common(case, ready) | rates(case, ready.run, time_ns) | _optimized(case, ready, level) | _saved(plain, ready)
+        return found | {
             "optimization_time_ms": milliseconds(compiled_ns(lambda: session(case, ready.graph.model, level))),
             "speedup": times["plain"] / times["own"],
         }
@@ -256,14 +254,25 @@ def graph_optimization(case: Case) -> Work:
     return Work(ready.run, fields)
 
 
-def compilation(case: Case) -> Work:
-    """Making a session of a graph: reading it, optimizing it, and what the provider makes of it."""
+def saved(case: Case, ready: Prepared) -> dict:
+    """What a session holds less than one of the graph as it was given; nothing where no allocator or driver tells."""
+    return _saved(prepared(case, ready.graph, "disabled"), ready)
+
+
+def _saved(plain: Prepared, ready: Prepared) -> dict:
+    if plain.footprint is None or ready.footprint is None:
+        return {}
+    return {"memory_savings_mb": (plain.footprint - ready.footprint) / 1e6}
+
+
+def compilation(case: Case, saving: bool = False) -> Work:
+    """Making a session of a graph: reading it, optimizing it, and what the provider makes of it; what that saves of memory."""
     level = case.text("graph_optimization")
     ready = prepared(case, graph(case), level)
 
     def fields(time_ns):
         found = {name: milliseconds(time_ns) for name in ("compile_time_ms", "compilation_time_ms", "optimization_time_ms")}
-        return _common(case, ready) | _optimized(case, ready, level) | found
+        return _common(case, ready) | _optimized(case, ready, level) | found | (saved(case, ready) if saving else {})
 
     return Work(lambda: session(case, ready.graph.model, level), fields)
 

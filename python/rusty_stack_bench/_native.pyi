@@ -1,5 +1,5 @@
 
-def store(results: str, results_dir: str, suite: str) -> str:
+def store(results: str, results_dir: str, suite: str, save_samples: bool = True) -> str:
     """Keeps results, which are a JSON list of records, as a run; the path of its file."""
 
 def gate(
@@ -20,6 +20,9 @@ def comparison_report(
     baseline: list[str], current: list[str], format: str, threshold_percent: float | None = None, policy: str | None = None
 ) -> str:
     """The comparison as text, json, markdown, junit, sarif or github."""
+
+def against_saved(run: str, results_dir: str, full: bool = False) -> str:
+    """The run in a file beside the baseline that is saved for its machine and suite, as text, or why it is not compared."""
 
 def statistics(values: list[float], confidence: float) -> str:
     """What there is to say of figures, as JSON."""
@@ -62,3 +65,12 @@ def draw(
 
 def sparkline(values: list[float], width: int) -> str:
     """Figures in one line of blocks."""
+
+class GpuWatch:
+    """A GPU being watched."""
+
+    def stop(self) -> str:
+        """How it was since then: fields of a result, as JSON."""
+
+def watch(pci_address: str) -> GpuWatch | None:
+    """Watches the GPU at this address on the bus; None where it has no sensors."""

@@ -51,11 +51,14 @@ class Comparison:
         return [row for row in self.rows if row.verdict is Verdict.REGRESSED]
 
 
-def store(results: Sequence[Result], results_dir: Path = "benchmark_results", suite: str = "python") -> str:
-    """Keeps `results` as one run; the path of its file, which the program's verbs take too."""
+def store(
+    results: Sequence[Result], results_dir: Path = "benchmark_results", suite: str = "python", save_samples: bool = True
+) -> str:
+    """Keeps `results` as one run; the path of its file, which the program's verbs take too. Without samples its figures and
+    statistics are kept."""
     from . import _native
 
-    return _native.store(json.dumps([result.record() for result in results]), str(results_dir), suite)
+    return _native.store(json.dumps([result.record() for result in results]), str(results_dir), suite, save_samples)
 
 
 def gate(

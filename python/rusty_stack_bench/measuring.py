@@ -119,12 +119,25 @@ def _replicate(case: Case, number: int, settings: Settings):
         # The second is warm.
         once = min(first, replicate.ask({"ask": "sample", "iters": 1})["time_ns"])
         iters = max(1, math.ceil(SAMPLE_NS / max(once, 1.0)))
+        sensors = _watch(ready.get("pci_address"))
         times = [replicate.ask({"ask": "sample", "iters": iters})["time_ns"] for _ in range(settings.runs)]
         middle = sorted(times)[len(times) // 2] / iters
-        fields = replicate.ask({"ask": "finish", "time_ns": middle})["fields"]
+        seen = {} if sensors is None else json.loads(sensors.stop())
+        fields = seen | replicate.ask({"ask": "finish", "time_ns": middle})["fields"]
         return Samples(number, [iters] * len(times), times), fields, ready["device_type"]
     finally:
         replicate.close()
+
+
+def _watch(pci_address: str | None):
+    """Reads the sensors of the GPU at this address beside the samples; nothing on a CPU, and without the package's native part."""
+    if pci_address is None:
+        return None
+    try:
+        from . import _native
+    except ImportError:
+        return None
+    return _native.watch(pci_address)
 
 
 def measure(kind: type[Kind], cases: list[Case], settings: Settings = Settings()) -> list[Kind]:

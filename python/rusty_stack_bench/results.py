@@ -253,4 +253,6 @@ class InferenceResult(Result):
     execution_time_ms: float | None = None
     memory_footprint_mb: float | None = None
     memory_savings_mb: float | None = None
+    # Of a GPU with sensors; None on a CPU.
+    gpu_utilization_percent: float | None = None
     speedup: float | None = None

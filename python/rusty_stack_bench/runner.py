@@ -27,7 +27,8 @@ class ProgramError(RuntimeError):
 
 @dataclass
 class BenchmarkRunnerConfig:
-    """How to run; what is left as it is here counts as the program's own default."""
+    """How to run; what is left as it is here counts as the program's own default. `parallel` and `max_workers` are about
+    compiling kernels before anything is measured: functions under @benchmark have none."""
 
     suite: str = "quick"
     output_dir: str = "benchmark_results"
@@ -107,15 +108,29 @@ class BenchmarkRunner:
             measured = one.run(settings)
             for result in measured:
                 why = "" if result.reason is None else f": {result.reason.why}; {result.reason.cure}"
-                self._tell(f"{result.benchmark_id}: {result.outcome.value}{why}")
+                self._tell(f"{result.benchmark_id}: {result.outcome.value}{why}{self._in_full(result)}")
             for missed in one.missed(measured):
                 self._tell(missed)
             results += measured
-        self.path = store(results, self.config.output_dir)
+        self.path = store(results, self.config.output_dir, save_samples=self.config.save_raw_results)
+        with open(self.path, encoding="utf-8") as file:
+            self.run = json.load(file)
         if self.config.generate_reports:
             for path in self.generate_all_reports():
                 self._tell(f"report {path}")
+        if self.config.compare_with_baseline:
+            from . import _native
+
+            for line in _native.against_saved(self.path, self.config.output_dir, self.config.verbose).splitlines():
+                self._tell(line)
         return results
+
+    def _in_full(self, result: Result) -> str:
+        """The figures of a case, where the configuration is verbose."""
+        if not (self.config.verbose and result.is_measured):
+            return ""
+        taken = sum(len(one.times_ns) for one in result.samples)
+        return f", {result.time_ms:.6g} ms, {taken} samples of {len(result.samples)} processes"
 
     def compare_with_baseline(self, baseline: str) -> BenchmarkComparator:
         """The last run beside the file of another."""

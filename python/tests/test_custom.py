@@ -7,6 +7,7 @@ import os
 import stat
 import tempfile
 import unittest
+from types import SimpleNamespace
 from unittest import mock
 
 from rusty_stack_bench import BenchmarkRunner, BenchmarkRunnerConfig, Outcome, ProgramError, benchmark
@@ -147,7 +148,9 @@ echo '{answer}'
         add_up = load(written(FILE, self))[0]
         add_up.axes = {"n": [10], "kind": ["list"]}
         told, limits = [], []
-        runner = BenchmarkRunner(BenchmarkRunnerConfig(timeout_seconds=7, generate_reports=True, output_dir="kept"))
+        config = BenchmarkRunnerConfig(timeout_seconds=7, generate_reports=True, output_dir="kept", save_raw_results=False)
+        config.compare_with_baseline = config.verbose = True
+        runner = BenchmarkRunner(config)
         runner.set_status_callback(told.append)
         plain = Benchmark.run
 
@@ -155,12 +158,20 @@ echo '{answer}'
             limits.append(settings.timeout)
             return plain(self, Settings(replicates=1, runs=3, timeout=30))
 
-        stored = mock.patch("rusty_stack_bench.runner.store", lambda results, directory: os.path.join(directory, "runs", "abc.json"))
+        path = written('{"run_id": "abc"}', self, "abc.json")
+        kept = mock.Mock(return_value=path)
+        compared = mock.Mock(return_value="one\ntwo")
+        native = mock.patch("rusty_stack_bench._native", SimpleNamespace(against_saved=compared), create=True)
+        stored = mock.patch("rusty_stack_bench.runner.store", kept)
         written_reports = mock.patch("rusty_stack_bench.runner.ReportGenerator.write", lambda self, path, format: path)
-        with mock.patch.object(Benchmark, "run", run), stored, written_reports:
+        with mock.patch.object(Benchmark, "run", run), stored, written_reports, native:
             (result,) = runner.run_custom_benchmarks([add_up])
-        self.assertEqual((limits, runner.path), ([7.0], os.path.join("kept", "runs", "abc.json")))
-        self.assertIn(f"{result.benchmark_id}: measured", told)
+        self.assertEqual((limits, runner.path, runner.run), ([7.0], path, {"run_id": "abc"}))
+        kept.assert_called_once_with([result], "kept", save_samples=False)
+        compared.assert_called_once_with(path, "kept", True)
+        self.assertEqual(told[-2:], ["one", "two"], "the comparison is told")
+        in_full = f"{result.benchmark_id}: measured, {result.time_ms:.6g} ms, 3 samples of 1 processes"
+        self.assertIn(in_full, told)
         self.assertTrue(any("is aimed at" in line for line in told), told)
         self.assertTrue(any(line.endswith("report_abc.html") for line in told), told)
 

@@ -1,5 +1,6 @@
 """The runtimes of models: what QNN's session says and reads, what a process that dies is, whole numbers, and the schema."""
 
+import importlib.util
 import io
 import json
 import os
@@ -31,6 +32,8 @@ from rsb_workloads import (
     model_metrics,
     model_mps,
     model_onnxruntime,
+    model_openvino,
+    model_openvino_text,
     model_qnn,
     model_ready,
     models,
@@ -89,6 +92,86 @@ class OnGpu(unittest.TestCase):
         self.assertEqual((told["backend"], told["kernel_time_us"], told["fragmentation_percent"]), ("rocm", 10.0, 25.0))
         required, known = shapes_of_metrics()["rocm"]
         self.assertTrue(required <= set(told) <= known, told)
+
+
+@unittest.skipIf(torch is None or importlib.util.find_spec("openvino") is None, "needs torch, transformers and openvino")
+class TextByOpenVino(unittest.TestCase):
+    """Tokens one after another from a graph with a state."""
+
+    def setUp(self):
+        # Two threads that wait for each other take long beside other work.
+        self.addCleanup(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(1)
+
+    def written(self, name: str, **params):
+        """A case of eight tokens of two texts, and its fields."""
+        wanted = case(name, "generate", **{"runtime": "openvino", "batch_size": "2", "output_length": "8"} | params)
+        work = models.generate(wanted)
+        return work.fields(work.sample(1))
+
+    def test_first_and_later_tokens_are_those_of_pytorch(self):
+        # With keys of their own for each head, with shared ones, and with experts.
+        # Behind an encoder of text, and of speech.
+        tried = ("stories-15m", "f32"), ("mixtral-tiny", "f32"), ("stories-15m", "f16"), ("t5-efficient-tiny", "f32"), ("whisper-tiny", "f32")
+        for name, dtype in tried:
+            few = {"batch_size": "1", "output_length": "3"} if name == "whisper-tiny" else {}
+            fields = self.written(name, dtype=dtype, **few)
+            self.assertLess(fields["accuracy_error"], models.TOLERANCES[dtype], name)
+            self.assertEqual((fields["provider"], fields["output_length"]), ("openvino", 3 if few else 8))
+            self.assertGreater(fields["ttft_ms"], 0)
+            self.assertGreater(fields["tpot_ms"], 0)
+
+    def test_it_attends_over_its_state_and_keeps_it_in_the_precision_asked_for(self):
+        compiled = []
+        check = model_openvino._check_precision
+        with mock.patch.object(model_openvino, "_check_precision", lambda *of: compiled.append(of[0]) or check(*of)):
+            self.written("stories-15m")
+        kinds = [node.get_rt_info()["layerType"].astype(str) for node in compiled[0].get_runtime_model().get_ops()]
+        self.assertEqual((kinds.count("ScaledDotProductAttention"), kinds.count("MemoryInput")), (6, 12))
+        self.assertIn("float", str(compiled[0].get_property("KV_CACHE_PRECISION")))
+
+    def test_a_later_token_that_is_wrong_is_a_failure(self):
+        plain = model_openvino_text.Text.write
+
+        def wrong(self, count):
+            text = plain(self, count)
+            text[:, -1:] = (text[:, -1:] + 1) % 1000
+            return text if count > 1 else plain(self, 1)
+
+        with mock.patch.object(model_openvino_text.Text, "write", wrong), self.assertRaises(core.Failure) as failed:
+            self.written("stories-15m")
+        self.assertIn("token 8 of 8", failed.exception.why)
+
+    def test_what_keeps_something_else_and_whole_numbers_say_what_to_choose(self):
+        for name, dtype, told in (
+            ("mamba-tiny", "f32", "only keys and values"),
+            ("llava-tiny", "f32", "pixel_values"),
+            ("stories-15m", "i8", "whole numbers"),
+        ):
+            with self.assertRaises(core.Skip) as skipped:
+                self.written(name, dtype=dtype, sequence_length="64")
+            self.assertIn(told, f"{skipped.exception.what} {skipped.exception.why}")
+            self.assertIn("choose", skipped.exception.cure)
+
+    def test_a_cache_that_lost_something_is_a_failure(self):
+        plain = model_openvino_text.Text._step
+
+        def forgetful(self, words):
+            if self.steps == 8:  # At the last of eight tokens.
+                self._request.reset_state()
+            self.steps += 1
+            return plain(self, words)
+
+        begin = model_openvino_text.Text._begin
+
+        def counting(self):
+            self.steps = 1
+            begin(self)
+
+        changed = mock.patch.multiple(model_openvino_text.Text, _step=forgetful, _begin=counting)
+        with changed, self.assertRaises(core.Failure) as failed:
+            self.written("t5-efficient-tiny")
+        self.assertRegex(failed.exception.why, "off by|not the likeliest")
 
 
 class UnderLoad(unittest.TestCase):

@@ -96,6 +96,18 @@ class Catalogue(unittest.TestCase):
             with torch.no_grad():
                 self.assertTrue(model_build.forward_module(subject)(*subject.inputs.values()).isfinite().all())
 
+    def test_a_class_that_is_none_is_told_with_the_nearest(self):
+        for name, library, told in (
+            ("BertForMaskedLMs", "transformers", "did you mean `BertForMaskedLM`?"),
+            ("GPT2LMHead", "transformers", "did you mean `GPT2LMHeadModel`?"),
+            ("UNet2DConditionalModel", "diffusers", "did you mean `UNet2DConditionModel`?"),
+            ("NoSuchClass", "transformers", "correct `class` in the catalogue"),
+        ):
+            with self.assertRaises(core.Skip) as refused:
+                model_build.class_of({"class": name, "library": library})
+            self.assertIn(told, refused.exception.cure)
+            self.assertIn("none of that name", refused.exception.why)
+
     def test_a_row_may_say_what_a_pass_is_given(self):
         row = rows()["bert-tiny"] | {"inputs": {
             "input_ids": {"kind": "tokens", "shape": ["batch", "length"], "below": 7},

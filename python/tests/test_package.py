@@ -3,13 +3,14 @@
 import importlib
 import inspect
 import json
+import types
 import unittest
 from unittest import mock
 
 from rusty_stack_bench import Outcome
 from rusty_stack_bench.cases import AXES, every
 from rusty_stack_bench.measuring import Settings, measure
-from rusty_stack_bench.results import MatmulResult, Result
+from rusty_stack_bench.results import InferenceResult, MatmulResult, Result
 
 FEW = Settings(replicates=2, runs=3, timeout=30)
 # A value of each parameter that a function has no default for.
@@ -107,6 +108,27 @@ class Processes(unittest.TestCase):
     def test_chatter_is_no_answer(self):
         chatty, _ = self.of("chatter", Settings(replicates=1, runs=3, timeout=30))
         self.assertTrue(chatty.is_measured)
+
+    def test_sensors_are_read_beside_the_samples_of_a_gpu(self):
+        asked = []
+
+        def ask(self, question):
+            asked.append(question["ask"])
+            fields = {"time_ms": 1.0, "memory_used_mb": 5.0, "gpu_power_w": 7.0}
+            return {"device_type": "gpu", "pci_address": "0000:03:00.0", "time_ns": 20e6, "fields": fields}
+
+        def stop():
+            asked.append("stop")
+            return json.dumps({"gpu_utilization_percent": 97.0, "gpu_power_w": 90.0})
+
+        native = types.SimpleNamespace(watch=lambda address: asked.append(address) or types.SimpleNamespace(stop=stop))
+        here = mock.patch("rusty_stack_bench._native", native, create=True)
+        cases = every("migraphx", "inference", "rocm:0")
+        with here, mock.patch("rusty_stack_bench.measuring._Replicate.ask", ask):
+            (result,) = measure(InferenceResult, cases, Settings(replicates=1, runs=2, timeout=30))
+        self.assertEqual(result.gpu_utilization_percent, 97.0)
+        self.assertEqual(result.fields["gpu_power_w"], 7.0, "what a case says itself goes first")
+        self.assertEqual(asked, ["prepare", "sample", "sample", "0000:03:00.0", "sample", "sample", "stop", "finish"])
 
     def test_a_package_that_is_missing_is_a_skip(self):
         (result,) = measure(

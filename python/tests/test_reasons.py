@@ -100,6 +100,39 @@ class Reasons(unittest.TestCase):
             self.skip(deepspeed._refuse_stale_locks, lock, "rm ")
 
 
+# Programs in MIGraphX's words: as parsed, compiled for its reference, and for a GPU.
+GIVEN = """module: "main"
+main:@0 = @literal{0.5, ...} -> float_type, {16, 16}, {16, 1}
+x = @param:x -> float_type, {2, 16}, {16, 1}
+main:@2 = transpose[permutation={1, 0}](main:@0) -> float_type, {16, 16}, {1, 16} # weights
+main:@3 = dot(x,main:@2) -> float_type, {2, 16}, {16, 1}
+main:@4 = identity(main:@3) -> float_type, {2, 16}, {16, 1}
+main:@5 = erf(main:@4) -> float_type, {2, 16}, {16, 1}
+main:@6 = @return(main:@5)
+"""
+COMPILED = """module: "main"
+main:@0 = @literal{0.5, ...} -> float_type, {16, 16}, {16, 1}
+x = @param:x -> float_type, {2, 16}, {16, 1}
+main:@2 = ref::dot(x,main:@0) -> float_type, {2, 16}, {16, 1}
+main:@3 = @return(main:@2)
+"""
+ON_GPU = """module: "main"
+@0 = check_context::migraphx::gpu::context -> float_type, {}, {}
+@1 = hip::hip_allocate_memory[shape=int8_type, {128}, {1},id=main:scratch] -> int8_type, {128}, {1}
+@2 = hip::hip_copy_literal[id=main:@literal:0] -> half_type, {16, 16}, {16, 1} # weights
+x = @param:x -> half_type, {2, 16}, {16, 1}
+main:#output_0 = @param:main:#output_0 -> half_type, {2, 16}, {16, 1}
+@5 = load[offset=0,end=64](@1) -> half_type, {2, 16}, {16, 1}
+@6 = gpu::gemm[alpha=1,beta=0](x,@2,@5) -> half_type, {2, 16}, {16, 1}
+@7 = gpu::code_object[code_object=9000](@6,main:#output_0) -> half_type, {2, 16}, {16, 1}
+@8 = @return(@7)
+
+module: "main:pointwise0"
+main:pointwise0:x0 = @param:x0 -> half_type, {1}, {0}
+main:pointwise0:@1 = erf(main:pointwise0:x0) -> half_type, {1}, {0}
+"""
+
+
 def fake_migraphx(factor=1.0):
     """As much of MIGraphX as a reference on the CPU is: the graph is computed in double precision."""
     from rsb_workloads import onnx_graphs
@@ -116,10 +149,12 @@ def fake_migraphx(factor=1.0):
         """A program that was compiled."""
 
         case = None
+        text = GIVEN
 
         def compile(self, target, offload_copy):
             """For the reference alone."""
             assert (target, offload_copy) == ("ref", False)
+            self.text = COMPILED
 
         def get_parameter_shapes(self):
             """One input."""
@@ -130,7 +165,7 @@ def fake_migraphx(factor=1.0):
             return [exact * factor for exact in onnx_graphs.graph(Program.case).exact]
 
         def __str__(self):
-            return "x = @param\n@1 = dot(x)\n@2 = @return(@1)\n"
+            return self.text
 
     module.get_target, module.argument = get_target, lambda array: array
     module.generate_argument = lambda shape: shape
@@ -159,9 +194,29 @@ class MiGraphX(unittest.TestCase):
         with mock.patch.dict(sys.modules, migraphx=module):
             migraphx.check(module.Program.case)
             fields = migraphx.inference(module.Program.case).fields(1e6)
-        self.assertEqual((fields["provider"], fields["optimized_nodes"]), ("migraphx ref", 3))
+            compiled = migraphx.compilation(module.Program.case).fields(1e6)
+        self.assertEqual((fields["provider"], fields["optimized_nodes"]), ("migraphx ref", 4))
+        for told in (fields, compiled):
+            # One result of 2 x 16 is left out.
+            self.assertEqual(told["memory_savings_mb"], 2 * 16 * 4 / 1e6)
         self.assertLess(fields["accuracy_error"], 1e-5)
         self.assertGreater(fields["memory_used_mb"], 0)
+
+    def test_what_a_program_holds_is_read_from_its_text(self):
+        self.assertEqual(migraphx.held_bytes(GIVEN, in_place=False), 4 * (256 + 32 + 32 + 32))
+        # Scratch memory, weights, input and output; what kernels write lies in those.
+        self.assertEqual(migraphx.held_bytes(ON_GPU, in_place=True), 128 + 2 * (256 + 32 + 32))
+        for text in ("", "@1 = dot(x)\n", 'module: "main"\n@1 = topk(x) -> [float_type, {2}, {1}, int64_type, {2}, {1}]\n'):
+            self.assertIsNone(migraphx.held_bytes(text, in_place=True), "another form is unknown, and not nothing")
+
+    def test_its_provider_saves_against_the_graph_as_it_was_given(self):
+        importlib.import_module("onnxruntime") if importlib.util.find_spec("onnxruntime") else self.skipTest("no onnxruntime")
+        with mock.patch.dict(sys.modules, migraphx=None):
+            for make in (migraphx.inference, migraphx.compilation):
+                # ONNX Runtime's own provider for CPUs stands in for MIGraphX's.
+                fields = make(self.wanted("cpu:0")).fields(1e6)
+                self.assertEqual("memory_savings_mb" in fields, "memory_footprint_mb" in fields)
+                self.assertIn("memory_footprint_mb", fields)
 
     def test_a_wrong_result_is_refused(self):
         module = fake_migraphx(1.1)

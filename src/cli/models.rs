@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
-use rsb_engine::models::{Family, SizeClass};
+use rsb_engine::models::{Family, PRECISIONS, SizeClass};
+use rsb_model::Dtype;
 
 use super::{MeasureArgs, Places};
 
@@ -18,6 +19,7 @@ Examples:
                                              PyTorch and OpenVINO side by side
   models --model gpt2 --workload generate    first and later tokens
   models --sweep sweep.toml                  scenarios of `benchmark = \"models\"` from a file
+  models --model gpt2 --rate 2,8 --dry-run   what would be measured, and what not and why
   models show llama-2-7b --sequence 4096     parameters, and memory in each precision";
 
 /// Arguments of `models`.
@@ -63,6 +65,9 @@ pub struct ModelsArgs {
     /// Samples of each case, the same as --runs
     #[arg(long, value_name = "N", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub iterations: Option<u64>,
+    /// Print what would be measured, and what not and why, without measuring
+    #[arg(long)]
+    pub dry_run: bool,
     /// How to measure; --backend also takes openvino, onnxruntime, qnn and mps, and several: cpu,openvino
     #[command(flatten)]
     pub measure: MeasureArgs,
@@ -116,6 +121,12 @@ pub struct RecommendArgs {
     pub places: Places,
 }
 
+/// A type that models are verified in.
+fn precision(text: &str) -> Result<Dtype, String> {
+    let known = text.parse().ok().filter(|dtype| PRECISIONS.contains(dtype));
+    known.ok_or_else(|| format!("models are measured in {}", PRECISIONS.map(Dtype::as_str).join(", ")))
+}
+
 /// Arguments of `models list`.
 #[derive(Debug, Clone, Args)]
 pub struct ModelsListArgs {
@@ -135,9 +146,12 @@ pub struct ModelsShowArgs {
     /// Items handled together
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub batch: u64,
-    /// Positions of the input, where they can be chosen
-    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
-    pub sequence: u64,
+    /// Positions of the input, where they can be chosen [default: 128]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub sequence: Option<u64>,
+    /// Precisions whose memory is shown: f32, f16, bf16, i8 [default: f32,f16,i8]
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = precision)]
+    pub precision: Vec<Dtype>,
     /// Also look in this file
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,

@@ -1,5 +1,6 @@
 //! What the configuration asks for once a run is measured: its reports, its comparison, its samples left out.
 
+use anyhow::anyhow;
 use rsb_engine::gate::{self, Judge};
 use rsb_engine::{Directories, run as engine};
 use rsb_model::{ComparisonResult, Event, Outcome, Run};
@@ -48,6 +49,21 @@ pub(super) fn drop_samples(finished: &mut engine::FinishedRun, store: &Store) ->
     }
     finished.stored = Ok(store.rewrite(&finished.run)?);
     Ok(())
+}
+
+/// Looks up what the configuration compares runs with, before anything is measured.
+pub(super) fn check_baseline((config, directories): (&Config, &Directories)) -> Result<(), CliError> {
+    let named = config.run.baseline_run_id.as_deref().filter(|_| config.run.compare_with_baseline);
+    let Some(named) = named else { return Ok(()) };
+    // What there is to say of it is said with the comparison.
+    let judge = Judge::load(directories.clone(), (&config.thresholds, None), Vec::new(), &mut |_| {})?;
+    judge.check_before_run(named).map_err(|problem| {
+        let why = show::chain(&problem.error);
+        CliError::usage(anyhow!(
+            "`baseline_run_id = \"{named}\"` of the configuration leads to nothing that a run can be compared with: {why}; \
+             `rusty-stack-bench history` lists runs and `baseline list` what is saved: name one of those, or leave the key out"
+        ))
+    })
 }
 
 /// `run` beside what the configuration names, else beside the baseline saved for its machine and suite, for people. Where

@@ -21,7 +21,7 @@ use crate::cli::{
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// The types whose memory is shown.
+/// The types whose memory is shown where nobody chose.
 const SHOWN: [Dtype; 3] = [Dtype::F32, Dtype::F16, Dtype::I8];
 
 /// The verb `models`.
@@ -81,7 +81,9 @@ fn measure(args: &ModelsArgs, style: Style) -> CliResult {
     ];
     let given = axes.into_iter().filter(|(_, values)| !values.is_empty());
     measure.axis.extend(given.map(|(name, values)| (name.to_owned(), values.clone())));
-    run::run(&RunArgs { names: vec![MODELS.to_owned()], models: Some(own), measure, ..RunArgs::default() }, style)
+    let names = vec![MODELS.to_owned()];
+    let asked = RunArgs { names, models: Some(own), measure, dry_run: args.dry_run, ..RunArgs::default() };
+    run::run(&asked, style)
 }
 
 /// `cpu,openvino` as a backend of devices and the runtimes that are to run there.
@@ -183,12 +185,26 @@ fn with_size(row: &ModelRow, more: Value) -> Value {
     value
 }
 
+/// Positions of an input where nobody chose.
+const LENGTH: u64 = 128;
+
+/// Why `row` does not take as many positions as were asked for.
+fn wrong_sequence(row: &ModelRow, asked: Option<u64>) -> Option<Reason> {
+    let Some(own) = row.shape.length else { return models::wrong_length(row, asked.unwrap_or(LENGTH)) };
+    let asked = asked.filter(|asked| *asked != own)?;
+    let why = format!("{} always takes {own}", row.name);
+    Some(Reason::new(format!("{asked} positions"), why, "leave --sequence out"))
+}
+
 fn show_one(args: &ModelsShowArgs) -> CliResult {
     let own = own_models(args.catalogue.as_deref())?;
     let known = models::find(&args.name, &own).cloned().map_or_else(|| missing(&args.name, &own), Ok);
     let row = &known.map_err(|reason| CliError::usage(anyhow!("{reason}")))?;
-    let length = row.shape.length.unwrap_or(args.sequence);
-    let memory = SHOWN.map(|dtype| (dtype, Footprint::of(row, dtype, args.batch, length)));
+    let length = row.shape.length.or(args.sequence).unwrap_or(LENGTH);
+    let refused = wrong_sequence(row, args.sequence);
+    let shown = if args.precision.is_empty() { &SHOWN[..] } else { &args.precision };
+    let memory: Vec<(Dtype, Footprint)> =
+        shown.iter().map(|dtype| (*dtype, Footprint::of(row, *dtype, args.batch, length))).collect();
     if args.json {
         let told = |needed: &Footprint| {
             let mut value = json!(needed);
@@ -200,7 +216,9 @@ fn show_one(args: &ModelsShowArgs) -> CliResult {
         };
         let memory: serde_json::Map<String, Value> =
             memory.iter().map(|(dtype, needed)| (dtype.to_string(), told(needed))).collect();
-        let more = json!({ "batch_size": args.batch, "sequence_length": length, "memory": memory });
+        let more = json!({
+            "batch_size": args.batch, "sequence_length": length, "sequence_refused": refused, "memory": memory,
+        });
         show::text(&rsb_report::document("model", &with_size(row, more))?)?;
         return Ok(Exit::Pass);
     }
@@ -226,6 +244,7 @@ fn show_one(args: &ModelsShowArgs) -> CliResult {
         let between = shown(needed.activations_bytes, between_unknown);
         lines.push(format!("{dtype:<6} {weights:>12} {cache:>16} {between:>14}"));
     }
+    lines.extend(refused.map(|reason| format!("\nnot measurable so: {reason}")));
     show::text(&lines.join("\n"))?;
     Ok(Exit::Pass)
 }

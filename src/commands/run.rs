@@ -51,6 +51,7 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     if let Some(path) = &args.id_file {
         output::refuse_link(path).map_err(CliError::usage)?;
     }
+    after_run::check_baseline((&config, &directories))?;
     let (store, mut finished) = if let Some(id) = &args.resume {
         interrupt::listen();
         let store = open_store(&directories.results)?;

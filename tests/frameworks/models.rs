@@ -33,6 +33,39 @@ fn two_families_are_measured_verified_and_told_model_by_model() {
 }
 
 #[test]
+fn tokens_by_openvino_are_told_beside_those_of_pytorch() {
+    let Some(bench) = bench_with("transformers") else { return };
+    let words = ["models", "--model", "stories-15m,mamba-tiny", "--sequence", "16", "--workload", "generate"];
+    let arguments = [&words[..], &["--backend", "cpu,openvino", "--json"], &FEW].concat();
+    let document = bench.run(&arguments).expect(0).json();
+    assert_no_process_left(&bench);
+    let models = document["models"].as_array().unwrap();
+    for backend in ["pytorch", "openvino"] {
+        let is_it = |model: &&serde_json::Value| model["model_id"] == "stories-15m" && model["backend"] == backend;
+        let model = models.iter().find(is_it).unwrap_or_else(|| panic!("{backend}: {document}"));
+        let figures = &model["batch_results"]["b1_s16_fp32"];
+        for figure in ["ttft_ms", "tpot_ms", "tokens_per_second"] {
+            assert!(figures[figure].as_f64().is_some_and(|value| value > 0.0), "{figure} by {backend}: {model}");
+        }
+    }
+    let refused = document.to_string();
+    assert!(refused.contains("openvino writes tokens of decoder-only, encoder-decoder"), "{document}");
+}
+
+#[test]
+fn a_dry_run_names_cases_and_skips_and_measures_nothing() {
+    let Some(bench) = bench_with("transformers") else { return };
+    let words = ["models", "--model", "gpt2,bert-tny", "--sequence", "16,4096", "--backend", "cpu", "--dry-run"];
+    let text = bench.run(&words).expect(0).stdout;
+    for told in ["/forward/", "skipped: ", "gpt2 has 1024", "did you mean `bert-tiny`?"] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    let plan = bench.run(&[&words[..], &["--json"]].concat()).expect(0).json();
+    assert_eq!((plan["cases"].as_array().unwrap().len(), plan["skipped"].as_array().unwrap().len()), (1, 2), "{plan}");
+    assert!(bench.run_files().is_empty(), "nothing was measured");
+}
+
+#[test]
 fn a_wrong_name_is_skipped_beside_others_and_a_mistake_alone() {
     let Some(bench) = bench_with("transformers") else { return };
     let asked = |names: &str| {

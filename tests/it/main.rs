@@ -14,6 +14,7 @@ mod browser;
 mod charts;
 mod cli;
 mod committed_baseline;
+mod cpu_power;
 #[cfg(feature = "rocm")]
 mod fake_gpu;
 mod gate;

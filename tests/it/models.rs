@@ -33,10 +33,45 @@ fn models_that_are_none_are_named_with_what_is_near() {
         (&["models", "--catalogue", "mine.toml"], "decoder-only"),
         (&["models", "--backend", "cpu,rocm"], "name one of them"),
         (&["models", "results"], "no run"),
+        // Whatever is missing here, a mistake is told first.
+        (&["models", "--model", "gpt2", "--rate=-1"], "`-1` is not a value of the axis `request_rate`"),
+        (&["models", "--batch", "0"], "`0` is not a value of the axis `batch_size`"),
+        (&["models", "--workload", "write"], "one of forward, generate, load"),
+        (&["models", "show", "gpt2", "--precision", "f64"], "f32, f16, bf16, i8"),
     ] {
         let said = bench.run(arguments).expect(2).stderr;
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn a_model_is_shown_in_the_precisions_asked_for_and_says_which_positions_it_takes() {
+    let bench = Bench::new();
+    let show = |more: &[&str]| bench.run(&[&["models", "show"], more].concat()).expect(0);
+    let long = ["gpt2", "--sequence", "4096", "--precision", "bf16,fp32"];
+    let text = show(&long).stdout;
+    assert!(text.contains("\nbf16 ") && !text.contains("\nf16 "), "{text}");
+    assert!(text.contains("gpt2 has 1024") && text.contains("--sequence 1024 or less"), "{text}");
+    let model = &show(&[&long[..], &["--json"]].concat()).json()["model"];
+    let precisions: Vec<&String> = model["memory"].as_object().unwrap().keys().collect();
+    assert_eq!(precisions, ["bf16", "f32"]);
+    assert_eq!((&model["sequence_length"], &model["sequence_refused"]["why"]), (&4096.into(), &"gpt2 has 1024".into()));
+    let fitting = show(&["gpt2", "--sequence", "1024", "--json"]).json();
+    assert_eq!(fitting["model"]["sequence_refused"], Value::Null);
+    let fixed = show(&["vit-base", "--sequence", "4096"]).stdout;
+    assert!(fixed.contains("vit-base always takes"), "{fixed}");
+}
+
+#[test]
+fn a_dry_run_tells_what_would_be_measured_and_measures_nothing() {
+    let bench = Bench::new();
+    let asked = ["models", "--model", "gpt2,bert-bas", "--dry-run"];
+    let text = bench.run(&asked).expect(0).stdout;
+    assert!(text.contains("component_specific/models"), "{text}");
+    let plan = bench.run(&[&asked[..], &["--json"]].concat()).expect(0).json();
+    let all = plan["cases"].as_array().unwrap().len() + plan["skipped"].as_array().unwrap().len();
+    assert!(all > 0, "{plan}");
+    assert!(bench.run_files().is_empty(), "nothing was measured");
 }
 
 /// A file of safetensors whose tensors have these shapes; the tensors themselves are not there.

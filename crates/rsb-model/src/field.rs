@@ -420,6 +420,7 @@ fields! {
     // State.
     gpu_temperature_c Celsius Fact, "temperature of the GPU";
     gpu_power_w Watts Fact, "power drawn by the GPU";
+    cpu_power_w Watts Fact, "power drawn by CPUs and their memory, by RAPL: of all that runs on the machine";
     gpu_memory_used_mb Megabytes Fact, "memory of the GPU in use by all";
     gpu_memory_total_mb Megabytes Fact, "memory of the GPU";
     gpu_utilization_percent Percent Fact, "share of time that the GPU was busy";

@@ -14,6 +14,7 @@ mod cgroup;
 mod child;
 mod cpu;
 pub mod doctor;
+pub mod energy;
 mod git;
 mod gpu;
 mod host;

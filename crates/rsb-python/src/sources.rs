@@ -29,6 +29,8 @@ sources![
     "model_mps.py",
     "model_onnxruntime.py",
     "model_openvino.py",
+    "model_openvino_steps.py",
+    "model_openvino_text.py",
     "model_qnn.py",
     "model_ready.py",
     "model_runtimes.py",

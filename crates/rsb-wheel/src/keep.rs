@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use rsb_engine::gate::Judge;
-use rsb_engine::policy::Thresholds;
+use rsb_engine::gate::{self, Judge};
+use rsb_engine::policy::{self, Thresholds};
 use rsb_engine::{Directories, EngineError, Event, machine, run};
 use rsb_model::{BenchmarkResult, ComparisonResult, Field, Run};
+use rsb_report::comparison::Detail;
+use rsb_report::{GateFormat, Style};
 use rsb_store::{Store, StoreError};
 
 /// Why results are not kept, or not judged.
@@ -35,8 +37,18 @@ impl std::fmt::Display for KeepError {
     }
 }
 
-/// Keeps `results` as a run of `suite`, with the machine and the Python environment of `program`.
-pub(crate) fn store(results: &str, directory: &str, suite: &str, program: PathBuf) -> Result<String, KeepError> {
+/// What is kept of results, and where.
+pub(crate) struct Keeping<'a> {
+    /// The results directory.
+    pub(crate) directory: &'a str,
+    /// The suite that the run is of.
+    pub(crate) suite: &'a str,
+    /// Whether samples stay in the run's file.
+    pub(crate) samples: bool,
+}
+
+/// Keeps `results` as a run, with the machine and the Python environment of `program`.
+pub(crate) fn store(results: &str, kept: &Keeping<'_>, program: PathBuf) -> Result<String, KeepError> {
     let results: Vec<BenchmarkResult> = serde_json::from_str(results).map_err(KeepError::Records)?;
     let fields =
         results.iter().filter_map(BenchmarkResult::fields).flat_map(|fields| fields.iter().map(|(name, _)| name));
@@ -45,8 +57,16 @@ pub(crate) fn store(results: &str, directory: &str, suite: &str, program: PathBu
         return Err(KeepError::Unknown(said));
     }
     rsb_probe::choose_python(program);
-    let store = Store::open_for_writing(Path::new(directory)).map_err(KeepError::Store)?;
-    let path = run::keep(results, (suite, "python"), &store, machine::environment()).map_err(KeepError::Engine)?;
+    let store = Store::open_for_writing(Path::new(kept.directory)).map_err(KeepError::Store)?;
+    let mut path =
+        run::keep(results, (kept.suite, "python"), &store, machine::environment()).map_err(KeepError::Engine)?;
+    if !kept.samples {
+        let mut run = rsb_store::read_run(&path).map_err(|error| KeepError::Unknown(error.to_string()))?;
+        for result in &mut run.benchmarks {
+            result.samples.clear();
+        }
+        path = store.rewrite(&run).map_err(KeepError::Store)?;
+    }
     Ok(path.to_string_lossy().into_owned())
 }
 
@@ -75,7 +95,7 @@ pub(crate) struct GateAnswer {
 }
 
 /// Judges the runs in files.
-pub(crate) fn gate(request: GateRequest) -> Result<GateAnswer, KeepError> {
+pub(crate) fn judged(request: GateRequest) -> Result<GateAnswer, KeepError> {
     if request.baseline.is_empty() || request.current.is_empty() {
         return Err(KeepError::NoFile);
     }
@@ -93,6 +113,40 @@ pub(crate) fn gate(request: GateRequest) -> Result<GateAnswer, KeepError> {
     judge.check(&baseline, &current).map_err(KeepError::Engine)?;
     let result = judge.judge(&baseline, &current);
     Ok(GateAnswer { result, baseline, current, notices })
+}
+
+/// The run in the file `run` beside the baseline that is saved for its machine and suite, for people; where there is none, that
+/// is said. `is_full` shows every metric.
+pub(crate) fn against_saved(run: &str, results_dir: &str, is_full: bool) -> Result<GateText, KeepError> {
+    let mut notices = Vec::new();
+    let mut listener = |event: &Event| {
+        if let Event::Notice(notice) = event {
+            notices.push(notice.text.clone());
+        }
+    };
+    let directories = Directories::new(Some(results_dir.into()), None, None);
+    let policy = policy::load(&directories, &Thresholds::new(), None, &mut listener).map_err(KeepError::Engine)?;
+    let store = gate::open(&directories, &mut listener).map_err(KeepError::Engine)?;
+    let run = rsb_store::read_run(Path::new(run)).map_err(|error| KeepError::Unknown(error.to_string()))?;
+    let detail = if is_full { Detail::Full } else { Detail::Brief };
+    let saved = gate::against_saved(&store, &directories, &run, &policy).and_then(|saved| {
+        let saved = saved.ok_or_else(|| NO_BASELINE.to_owned())?;
+        rsb_report::gate::write(&saved.result, GateFormat::Text, Style::PLAIN, detail)
+            .map_err(|error| error.to_string())
+    });
+    let text = saved.unwrap_or_else(|why| format!("The run is not compared: {why}"));
+    Ok(GateText { text: text.trim_end().to_owned(), notices })
+}
+
+const NO_BASELINE: &str =
+    "no baseline is saved for this machine and suite; `rusty-stack-bench baseline save` keeps this run as one";
+
+/// A comparison for people, and what the engine has to say beside it.
+pub(crate) struct GateText {
+    /// The comparison.
+    pub(crate) text: String,
+    /// The rest.
+    pub(crate) notices: Vec<String>,
 }
 
 /// A document as JSON.

@@ -7,6 +7,7 @@
 mod compared;
 mod figures;
 mod keep;
+mod sensors;
 mod stored;
 
 use std::ffi::CString;
@@ -18,7 +19,7 @@ use pyo3::prelude::*;
 use rsb_report::Glyphs;
 
 use figures::Drawing;
-use keep::{GateAnswer, GateRequest, KeepError};
+use keep::{GateRequest, KeepError};
 
 impl From<KeepError> for PyErr {
     fn from(error: KeepError) -> Self {
@@ -31,10 +32,12 @@ impl From<KeepError> for PyErr {
 
 /// Keeps `results`, a JSON list of records, as a run of `suite`; the path of its file.
 #[pyfunction]
-fn store(py: Python<'_>, results: &str, results_dir: &str, suite: &str) -> PyResult<String> {
+#[pyo3(signature = (results, results_dir, suite, save_samples=true))]
+fn store(py: Python<'_>, results: &str, results_dir: &str, suite: &str, save_samples: bool) -> PyResult<String> {
     let program: String = py.import("sys")?.getattr("executable")?.extract()?;
     // Nothing of this touches Python: its other threads may go on.
-    Ok(py.detach(|| keep::store(results, results_dir, suite, program.into()))?)
+    let kept = keep::Keeping { directory: results_dir, suite, samples: save_samples };
+    Ok(py.detach(|| keep::store(results, &kept, program.into()))?)
 }
 
 /// Judges the runs in the files of `current` against those of `baseline`; the comparison as JSON. What the engine has
@@ -49,15 +52,15 @@ fn gate(
     policy: Option<PathBuf>,
 ) -> PyResult<String> {
     let request = GateRequest { baseline, current, threshold_percent, policy };
-    let answer = py.detach(|| keep::gate(request))?;
-    warn(py, &answer)?;
+    let answer = py.detach(|| keep::judged(request))?;
+    warn(py, &answer.notices)?;
     Ok(keep::text(&answer.result)?)
 }
 
 /// What the engine has to say beside a comparison, as warnings.
-fn warn(py: Python<'_>, answer: &GateAnswer) -> PyResult<()> {
+fn warn(py: Python<'_>, notices: &[String]) -> PyResult<()> {
     let category = py.get_type::<PyUserWarning>();
-    for notice in &answer.notices {
+    for notice in notices {
         let text = CString::new(notice.replace('\0', " "))?;
         PyErr::warn(py, &category, &text, 1)?;
     }
@@ -76,8 +79,8 @@ fn compare(
     results_dir: Option<&str>,
 ) -> PyResult<String> {
     let request = GateRequest { baseline, current, threshold_percent, policy };
-    let answer = py.detach(|| keep::gate(request))?;
-    warn(py, &answer)?;
+    let answer = py.detach(|| keep::judged(request))?;
+    warn(py, &answer.notices)?;
     if let Some(results_dir) = results_dir {
         compared::kept(&answer, results_dir)?;
     }
@@ -96,8 +99,17 @@ fn comparison_report(
     policy: Option<PathBuf>,
 ) -> PyResult<String> {
     let request = GateRequest { baseline, current, threshold_percent, policy };
-    let answer = py.detach(|| keep::gate(request))?;
+    let answer = py.detach(|| keep::judged(request))?;
     Ok(compared::written(&answer, format)?)
+}
+
+/// The run in the file `run` beside the baseline that is saved for its machine and suite, or why it is not compared.
+#[pyfunction]
+#[pyo3(signature = (run, results_dir, full=false))]
+fn against_saved(py: Python<'_>, run: &str, results_dir: &str, full: bool) -> PyResult<String> {
+    let told = py.detach(|| keep::against_saved(run, results_dir, full))?;
+    warn(py, &told.notices)?;
+    Ok(told.text)
 }
 
 /// What there is to say of figures.
@@ -186,6 +198,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gate, module)?)?;
     module.add_function(wrap_pyfunction!(compare, module)?)?;
     module.add_function(wrap_pyfunction!(comparison_report, module)?)?;
+    module.add_function(wrap_pyfunction!(against_saved, module)?)?;
     module.add_function(wrap_pyfunction!(statistics, module)?)?;
     module.add_function(wrap_pyfunction!(difference, module)?)?;
     module.add_function(wrap_pyfunction!(trend, module)?)?;
@@ -196,5 +209,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(prune, module)?)?;
     module.add_function(wrap_pyfunction!(report, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
-    module.add_function(wrap_pyfunction!(sparkline, module)?)
+    module.add_function(wrap_pyfunction!(sparkline, module)?)?;
+    module.add_class::<sensors::GpuWatch>()?;
+    module.add_function(wrap_pyfunction!(sensors::watch, module)?)
 }

@@ -8,10 +8,18 @@ use rsb_stats::SeriesInput;
 use rsb_store::{Baselines, PruneRule, SeriesFilter, Store, export};
 use serde_json::json;
 
-use crate::keep::{GateRequest, KeepError, gate, text};
+use crate::keep::{GateRequest, KeepError, judged, text};
 
+/// The store of a directory that is there: a misspelled one is no empty one.
 fn open(results_dir: &str) -> Result<Store, KeepError> {
-    Store::open_existing(Path::new(results_dir)).map_err(KeepError::Store)
+    let path = Path::new(results_dir);
+    if !path.exists() {
+        return Err(KeepError::Unknown(format!(
+            "there is no results directory {results_dir}; name the one that runs were stored in, or measure with \
+             `rusty-stack-bench run --results-dir {results_dir}`"
+        )));
+    }
+    Store::open_existing(path).map_err(KeepError::Store)
 }
 
 fn unwritten(error: impl std::fmt::Display) -> KeepError {
@@ -90,7 +98,7 @@ pub(crate) fn report(current: &str, baseline: Option<&str>, format: &str) -> Res
         threshold_percent: None,
         policy: None,
     };
-    let compared = baseline.map(|baseline| gate(request(baseline))).transpose()?;
+    let compared = baseline.map(|baseline| judged(request(baseline))).transpose()?;
     let mut report = Report::new(&run);
     if let Some(compared) = &compared {
         report = report.with_comparison(&compared.result);

@@ -77,6 +77,14 @@ pub fn cases(
     Ok(found)
 }
 
+/// Checks the names and values of `overrides`, on whatever device they may be meant for.
+///
+/// # Errors
+/// As [`cases`].
+pub fn check_axes(benchmark: &dyn Benchmark, overrides: &[(String, Vec<String>)]) -> Result<(), UsageError> {
+    understand(benchmark, overrides).map(drop)
+}
+
 /// Checks names and values, and writes values as ids do.
 fn understand(
     benchmark: &dyn Benchmark,

@@ -21,5 +21,5 @@ mod transformer;
 pub use axis::{AxisInfo, AxisKind, IdForm};
 pub use benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
 pub use benchmarks::{all, sized_down};
-pub use cases::{CaseOrReason, UsageError, cases};
+pub use cases::{CaseOrReason, UsageError, cases, check_axes};
 pub use registered::{NameTaken, find, known, register, registered};

@@ -157,6 +157,27 @@ impl CommandLine {
         }
     }
 
+    /// The names in braces that may stand for axes: `{name}`, but not `${name}`, `%{name}`, `@{name}`, `^{name}` and
+    /// `{{name}}`, which mean something to shells, curl, git and templates.
+    pub(super) fn placeholders(&self) -> Vec<&str> {
+        let texts = match self {
+            Self::Shell(line) => std::slice::from_ref(line),
+            Self::Program(words) => words,
+        };
+        let in_braces = |text: &'_ str, at: usize| {
+            let is_other = text.get(..at).is_some_and(|before| before.ends_with(['$', '%', '@', '^', '{']));
+            let (name, _) = text.get(at + 1..)?.split_once('}')?;
+            let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+            (is_name && !is_other).then_some((at + 1, name.len()))
+        };
+        let found = texts.iter().flat_map(|text| {
+            let braces = text.match_indices('{').filter_map(|(at, _)| in_braces(text, at));
+            braces.filter_map(|(from, length)| text.get(from..from + length))
+        });
+        found.collect()
+    }
+
     /// For people.
     fn shown(&self) -> String {
         match self {
@@ -336,6 +357,9 @@ mod tests {
         let filled = line.filled(&Params::new().with("n", "7"));
         assert_eq!(filled, CommandLine::Program(vec!["seq".to_owned(), "7".to_owned(), "{print $1}".to_owned()]));
         assert!(line.mentions("n") && !line.mentions("m"));
+        assert_eq!(line.placeholders(), ["n"]);
+        let others = "echo ${HOME} %{http_code} HEAD@{u} v1^{tree} {{json}} {} {a,b} { n } {1} { | {size}-{n-2}";
+        assert_eq!(CommandLine::Shell(others.to_owned()).placeholders(), ["size", "n-2"]);
     }
 
     #[test]

@@ -89,6 +89,11 @@ fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
     if let Some(axis) = entry.axes.keys().find(|axis| !is_used(axis)) {
         return Err(format!("nothing depends on the axis `{axis}`; write {{{axis}}} in `command` or `set_up`"));
     }
+    for line in set_up.iter().chain([&command]) {
+        if let Some(name) = line.placeholders().into_iter().find(|name| !entry.axes.contains_key(*name)) {
+            return Err(unfilled(name, &entry.axes));
+        }
+    }
     let reader = |figure: FigureEntry| {
         let unit = FigureUnit::of(&figure.unit, figure.field.as_deref(), figure.better)?;
         Ok::<_, String>(FigureReader { after: figure.after, unit })
@@ -116,6 +121,17 @@ fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
         own = own.target(TargetFile { id, metric, above, below, fail, reference: None });
     }
     Ok(own)
+}
+
+/// A name in braces that nothing stands for.
+fn unfilled(name: &str, axes: &BTreeMap<String, AxisValues>) -> String {
+    let likeness = |axis: &&String| strsim::jaro_winkler(name, axis);
+    let near = axes.keys().filter(|axis| likeness(axis) > 0.75).max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let near = near.map(|axis| format!(", did you mean `{{{axis}}}`?")).unwrap_or_default();
+    format!(
+        "nothing stands for `{{{name}}}`: it has no axis `{name}`{near}; give it values, as in `axes = {{ {name} = [1, 2] }}`, \
+         or write `{{ {name} }}` where the braces are the command's own"
+    )
 }
 
 fn line(line: Line) -> Result<CommandLine, String> {
@@ -150,6 +166,12 @@ mod tests {
             (of("comand = 1"), "line 4"),
             (of("comand = 1"), "expected one of `name`, `about`, `command`"),
             (of("axes = { n = [1] }"), "write {n}"),
+            ("[[benchmark]]\nname = \"a\"\ncommand = \"seq {n}\"\n".to_owned(), "no axis `n`; give it values"),
+            (
+                "[[benchmark]]\nname = \"a\"\ncommand = \"seq {lines} {line}\"\naxes = { lines = [1] }\n".to_owned(),
+                "did you mean `{lines}`?",
+            ),
+            (of("set_up = [\"touch\", \"{file}\"]"), "no axis `file`"),
             (of("figure = { unit = \"MB\" }"), "one of ns"),
             (of("figure = { after = \"x\" }"), "missing field `unit`"),
             (of("figure = { unit = \"ms\", better = \"faster\" }"), "higher"),

@@ -49,16 +49,43 @@ pub fn workloads_with(component: &Component, axes: &[(String, Vec<String>)]) -> 
     Ok(found)
 }
 
+/// Checks the values of `axes`, whether `component` can be measured here or not: each must be one of its axis in every workload
+/// that is asked for and has it.
+///
+/// # Errors
+/// For an axis without a value, and text that is not a value of its axis.
+pub fn check_values(component: &Component, axes: &[(String, Vec<String>)]) -> Result<(), UsageError> {
+    let chosen = chosen(component, axes)?;
+    let is_chosen = |workload: &&Workload| chosen.is_empty() || chosen.contains(&workload.name);
+    for axis in component.workloads.iter().filter(is_chosen).flat_map(|workload| workload.axes) {
+        for (_, values) in axes.iter().filter(|(name, _)| name == axis.name) {
+            if values.is_empty() {
+                return Err(UsageError::NoValue { axis: axis.name.to_owned(), form: axis.form_of_values() });
+            }
+            if let Some(wrong) = values.iter().find(|value| axis.canonical(value).is_none()) {
+                return Err(invalid(axis.name, wrong, &axis.form_of_values()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The workloads that `axes` name.
+fn chosen<'a>(component: &Component, axes: &'a [(String, Vec<String>)]) -> Result<Vec<&'a str>, UsageError> {
+    let named = axes.iter().filter(|(name, _)| name == WORKLOAD).flat_map(|(_, values)| values);
+    let named: Vec<&str> = named.map(String::as_str).collect();
+    match named.iter().find(|name| component.workloads.iter().all(|known| known.name != **name)) {
+        Some(unknown) => Err(invalid(WORKLOAD, unknown, &format!("one of {}", names(component)))),
+        None => Ok(named),
+    }
+}
+
 /// Every case of `component` on `device`. An axis replaces its values in the workloads that have it.
 ///
 /// # Errors
 /// For text that is not a value of its axis.
 pub fn cases(component: &Component, device: DeviceRef, wish: ComponentSelection<'_>) -> Result<Vec<Case>, UsageError> {
-    let chosen = wish.axes.iter().filter(|(name, _)| name == WORKLOAD).flat_map(|(_, values)| values);
-    let chosen: Vec<&str> = chosen.map(String::as_str).collect();
-    if let Some(unknown) = chosen.iter().find(|name| component.workloads.iter().all(|known| known.name != **name)) {
-        return Err(invalid(WORKLOAD, unknown, &format!("one of {}", names(component))));
-    }
+    let chosen = chosen(component, wish.axes)?;
     let mut found: Vec<Case> = Vec::new();
     for workload in component.workloads {
         if !chosen.is_empty() && !chosen.contains(&workload.name) {

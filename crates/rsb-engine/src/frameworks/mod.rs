@@ -13,7 +13,7 @@ mod status;
 mod worker;
 mod workloads;
 
-pub use cases::{ComponentSelection, WORKLOAD, axes, case as case_of, cases, has_axis, workloads_with};
+pub use cases::{ComponentSelection, WORKLOAD, axes, case as case_of, cases, check_values, has_axis, workloads_with};
 pub use catalog::{all, find, installable, known};
 pub use component::{Component, Grids, InstallPlace, Workload};
 pub use environment::{PythonEnvironment, apart, ask, chosen, of_component, packages_of};

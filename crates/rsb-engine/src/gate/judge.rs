@@ -92,6 +92,20 @@ impl Judge {
         self.sides(named)
     }
 
+    /// That `text` will stand for something else once the next run is stored.
+    ///
+    /// # Errors
+    /// When it stands for nothing, cannot be read, or would be that run itself.
+    pub fn check_before_run(&self, text: &str) -> Result<(), EngineError> {
+        match before_latest(text) {
+            Some(0) => Err(EngineError::usage(anyhow!("`{text}` will be the new run itself; write `previous`"))),
+            // What is the latest now will be the one before.
+            Some(1) => latest(&self.store).map(drop),
+            Some(runs) => self.before_latest(runs - 1).map(drop),
+            None => self.sides(&[text.to_owned()]).map(drop),
+        }
+    }
+
     /// The runs that each of `named` stands for.
     ///
     /// # Errors

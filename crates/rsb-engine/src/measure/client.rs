@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use rsb_model::protocol::{Request, Response, SLOWDOWN};
 use rsb_model::telemetry::GpuTelemetry;
 use rsb_model::{BenchmarkType, Case, DeviceType, Fields, Reason, renamed};
+use rsb_probe::ProbeOptions;
+use rsb_probe::energy::CpuPowerWatch;
 
 use super::{interrupt, telemetry};
 use crate::worker_command::WorkerCommand;
@@ -64,6 +66,8 @@ pub struct Worker {
     limit: Duration,
     deadline: Instant,
     watch: Option<telemetry::TelemetryWatch>,
+    /// Of the CPUs, where they tell their power and do the work.
+    cpu: Option<CpuPowerWatch>,
 }
 
 /// What a worker leaves behind.
@@ -119,6 +123,8 @@ impl Worker {
         match worker.ask(&Request::Prepare { case: renamed::under_both_names(case) })? {
             Response::Ready { device_type, pci_address } => {
                 worker.watch = pci_address.as_deref().and_then(telemetry::TelemetryWatch::begin);
+                let here = (device_type == DeviceType::Cpu).then(ProbeOptions::here);
+                worker.cpu = here.and_then(|options| CpuPowerWatch::begin(&options).ok());
                 Ok((worker, device_type))
             }
             other => Err(worker.unexpected(&other)),
@@ -165,6 +171,7 @@ impl Worker {
             limit,
             deadline: Instant::now() + limit,
             watch: None,
+            cpu: None,
         })
     }
 
@@ -173,6 +180,9 @@ impl Worker {
     /// # Errors
     /// When the worker breaks or the time is up.
     pub fn sample(&mut self, iters: u64) -> Result<f64, WorkerError> {
+        if let Some(cpu) = &mut self.cpu {
+            cpu.glance();
+        }
         match self.ask(&Request::Sample { iters })? {
             Response::Sampled { time_ns } => Ok(time_ns),
             other => Err(self.unexpected(&other)),
@@ -224,10 +234,14 @@ impl Worker {
     pub fn finish(mut self, time_ns: f64) -> Result<Finished, WorkerError> {
         // What is measured beside the case does not belong to it.
         let telemetry = self.watch.take().map(telemetry::TelemetryWatch::end);
+        let watts = self.cpu.take().and_then(CpuPowerWatch::end);
         match self.ask(&Request::Finish { time_ns })? {
             Response::Finished { mut fields } => {
                 if let Some(telemetry) = &telemetry {
                     telemetry::add_fields(&mut fields, telemetry);
+                }
+                if let Some(watts) = watts {
+                    fields.set(telemetry::CPU_POWER, watts);
                 }
                 Ok(Finished { fields, telemetry })
             }

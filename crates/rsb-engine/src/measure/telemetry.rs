@@ -16,6 +16,9 @@ use serde_json::{Map, Value, json};
 /// Between two readings. Drivers refresh their figures about as often.
 const PERIOD: Duration = Duration::from_millis(100);
 
+/// The field of the mean power of the CPUs while a replicate was sampled.
+pub(super) const CPU_POWER: &str = "cpu_power_w";
+
 const THROTTLED: &str = "throttled_replicates";
 
 /// A GPU being watched.

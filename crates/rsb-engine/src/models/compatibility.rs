@@ -2,7 +2,7 @@
 
 use rsb_model::{BackendId, DeviceRef, Dtype, Reason};
 
-use super::catalogue::ModelRow;
+use super::catalogue::{Family, ModelRow};
 
 /// What a model runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub struct Runtime {
     pub package: &'static str,
     /// The backends whose devices it drives.
     pub backends: &'static [BackendId],
-    /// Whether it writes tokens here, and not only passes through a model.
-    pub writes: bool,
+    /// The families in which it writes tokens here, and does not only pass through a model.
+    pub writes: &'static [Family],
     /// The types that models are verified in; the usual one first.
     pub dtypes: &'static [Dtype],
 }
@@ -25,30 +25,31 @@ pub const RUNTIMES: [Runtime; 5] = [
         name: "pytorch",
         package: "torch",
         backends: &[BackendId::Cpu, BackendId::Rocm, BackendId::Cuda],
-        writes: true,
+        writes: &Family::ALL,
         dtypes: &DTYPES,
     },
-    Runtime { name: "openvino", package: "openvino", backends: &[BackendId::Cpu], writes: false, dtypes: &DTYPES },
+    Runtime {
+        name: "openvino",
+        package: "openvino",
+        backends: &[BackendId::Cpu],
+        // Those that go on with a text, or write one behind an encoder, and keep keys and values of it, and nothing else.
+        writes: &[Family::DecoderOnly, Family::EncoderDecoder, Family::Speech, Family::MixtureOfExperts],
+        dtypes: &DTYPES,
+    },
     Runtime {
         name: "onnxruntime",
         package: "onnxruntime",
         backends: &[BackendId::Cpu],
-        writes: false,
+        writes: &[],
         dtypes: &[Dtype::F32, Dtype::I8],
     },
-    Runtime {
-        name: "qnn",
-        package: "onnxruntime-qnn",
-        backends: &[BackendId::Cpu],
-        writes: false,
-        dtypes: &[Dtype::I8],
-    },
+    Runtime { name: "qnn", package: "onnxruntime-qnn", backends: &[BackendId::Cpu], writes: &[], dtypes: &[Dtype::I8] },
     // Apple's GPUs have the memory of the host.
     Runtime {
         name: "mps",
         package: "torch",
         backends: &[BackendId::Cpu],
-        writes: false,
+        writes: &[],
         dtypes: &[Dtype::F32, Dtype::F16, Dtype::Bf16],
     },
 ];
@@ -104,9 +105,19 @@ pub fn refusal(wanted: &Wanted<'_>) -> Option<Reason> {
         let why = "tokens are written after those of `input_ids`, which its own inputs lack";
         return Some(Reason::new(what, why, "add input_ids to its inputs, or choose --workload forward"));
     }
-    if workload == GENERATE && !runtime.writes {
-        let why = format!("tokens are written by pytorch alone so far, {name} does single passes");
+    if workload == GENERATE && !runtime.writes.contains(&row.family) {
+        let why = match runtime.writes {
+            [] => format!("{name} does single passes here, and writes no tokens"),
+            known => {
+                let known: Vec<&str> = known.iter().map(|family| family.as_str()).collect();
+                format!("{name} writes tokens of {} here, and none of {}", known.join(", "), row.family)
+            }
+        };
         return Some(Reason::new(what, why, "choose --workload forward, or --backend cpu for pytorch"));
+    }
+    if workload == GENERATE && name == "openvino" && dtype == Dtype::I8 {
+        let why = "openvino writes tokens in f32, f16 and bf16 here, whole numbers are for single passes";
+        return Some(Reason::new(what, why, "choose --precision bf16"));
     }
     if name == "onnxruntime" && row.shape.image_tokens.is_some() {
         let why = "PyTorch's exporter has no ONNX for images within a text (masked_scatter)";
@@ -132,8 +143,8 @@ fn wrong_type(runtime: &Runtime, dtype: Dtype, device: DeviceRef, what: String) 
     Some(Reason::new(what, why, format!("choose --precision {nearest}")))
 }
 
-/// A length that the model cannot take.
-fn wrong_length(row: &ModelRow, length: u64) -> Option<Reason> {
+/// Why `row` does not take `length` positions.
+pub fn wrong_length(row: &ModelRow, length: u64) -> Option<Reason> {
     let what = format!("{length} positions");
     if let Some(most) = row.shape.positions.filter(|most| length > *most) {
         let why = format!("{} has {most}", row.name);
@@ -156,7 +167,13 @@ mod tests {
             ("gpt2", "generate", "pytorch", Dtype::Bf16, 128, DeviceRef::CPU, None),
             ("gpt2", "forward", "pytorch", Dtype::F16, 128, gpu, None),
             ("gpt2", "forward", "openvino", Dtype::F16, 128, gpu, Some("pytorch on rocm:0")),
-            ("gpt2", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, Some("--workload forward")),
+            ("gpt2", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, None),
+            ("mixtral-tiny", "generate", "openvino", Dtype::Bf16, 128, DeviceRef::CPU, None),
+            ("gpt2", "generate", "openvino", Dtype::I8, 128, DeviceRef::CPU, Some("--precision bf16")),
+            ("t5-small", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, None),
+            ("whisper-tiny", "generate", "openvino", Dtype::F32, 1500, DeviceRef::CPU, None),
+            ("mamba-tiny", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, Some("--backend cpu for pytorch")),
+            ("gpt2", "generate", "onnxruntime", Dtype::F32, 128, DeviceRef::CPU, Some("--workload forward")),
             ("bert-base", "generate", "pytorch", Dtype::F32, 128, DeviceRef::CPU, Some("--workload forward")),
             ("gpt2", "forward", "pytorch", Dtype::I8, 128, DeviceRef::CPU, None),
             ("gpt2", "forward", "pytorch", Dtype::I8, 128, gpu, Some("--precision bf16")),

@@ -18,7 +18,7 @@ pub use catalogue::{
     CatalogueError, Family, ModelRow, ModelShape, ModelWork, SizeClass, catalogue, find, nearest, parse,
 };
 pub(crate) use compatibility::RUNTIME_NAMES;
-pub use compatibility::{RUNTIMES, Runtime, Wanted, refusal};
+pub use compatibility::{RUNTIMES, Runtime, Wanted, refusal, wrong_length};
 pub use detect::detect;
 pub use document::{Outliers, document};
 pub use footprint::Footprint;

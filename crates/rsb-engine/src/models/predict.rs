@@ -229,13 +229,19 @@ impl Predictor {
         self.seen.iter().zip(roofs).map(|(one, place)| Point::of(&one.pass, &place.roof))
     }
 
-    /// The passes with the largest weights, and the roof.
+    /// The passes with the largest weights, and the roof; each figure once, whatever it stands for.
     fn rests_on(&self, known: &Known, weights: &[f64]) -> Vec<ModelEvidence> {
         let mut order: Vec<usize> = (0..weights.len()).collect();
         let size = |index: &usize| weights.get(*index).copied().unwrap_or(0.0).abs();
         rsb_model::order::by(&mut order, |a, b| size(b).total_cmp(&size(a)));
         let passes = order.iter().take(NAMED).filter_map(|index| Some(self.seen.get(*index)?.evidence.clone()));
-        passes.chain(known.roof.rests_on.iter().cloned()).collect()
+        let mut found: Vec<ModelEvidence> = Vec::new();
+        for one in passes.chain(known.roof.rests_on.iter().cloned()) {
+            if !found.contains(&one) {
+                found.push(one);
+            }
+        }
+        found
     }
 }
 

@@ -71,6 +71,16 @@ fn a_model_that_was_not_measured_follows_from_those_that_were() {
 }
 
 #[test]
+fn a_figure_that_stands_for_pass_and_roof_is_named_once() {
+    // No peaks: what the passes reached is the roof.
+    let benchmarks: Vec<Value> = SMALL.iter().map(|model| passed(model, 1, 1.0)).collect();
+    let predictor = Predictor::of(&[run("one", &benchmarks)]);
+    let found = ask(&predictor, "one", "bert-base").unwrap().rests_on;
+    let is_twice = |one: &ModelEvidence| found.iter().filter(|other| *other == one).count() > 1;
+    assert!(!found.iter().any(is_twice) && found.len() >= NAMED, "{found:?}");
+}
+
+#[test]
 fn another_machine_is_predicted_from_its_peaks_and_better_once_it_measured_anything() {
     let slow = || vec![passed("bert-tiny", 1, 1.5), passed("distilgpt2", 1, 1.5)];
     let spread = |of_two: Vec<Value>| {

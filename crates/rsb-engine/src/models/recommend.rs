@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rsb_model::record::{
     ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace, RecommendDocument, UnknownPlace,
 };
-use rsb_model::{BenchmarkResult, Fingerprint, Outcome, Reason, Run, Statistics};
+use rsb_model::{BenchmarkResult, DeviceRef, Fingerprint, Outcome, Reason, Run, Statistics};
 
 use super::cases::representative;
 use super::catalogue::{Family, ModelRow, find};
@@ -60,7 +60,8 @@ fn unread_power(one: &ModelCandidate, what: String) -> Reason {
     match one.basis {
         ModelBasis::Predicted => Reason::new(what, "no power is predicted", "measure the model there"),
         ModelBasis::Measured if one.place.device.starts_with("cpu") => {
-            Reason::new(what, "no run reads the power of a CPU", "measure on a GPU, whose driver tells it")
+            let cure = "on a machine of its own, let your user read /sys/class/powercap/intel-rapl:*/energy_uj, and measure again";
+            Reason::new(what, "the run read no power of the CPU: there was no RAPL, or root alone may read it", cure)
         }
         ModelBasis::Measured => {
             Reason::new(what, "the run read no power of the GPU", "look at `doctor` for its sensors, and measure again")
@@ -197,9 +198,12 @@ fn candidate(result: &BenchmarkResult, machine: &str, run: &Run) -> Option<Model
         field: field.to_owned(),
         value,
     };
-    let power = fields.number("gpu_power_w");
+    // The power of what did the work: what a GPU's host draws beside it is not told.
+    let is_cpu = result.benchmark_id.device().device().is_some_and(DeviceRef::is_cpu);
+    let source = if is_cpu { "cpu_power_w" } else { "gpu_power_w" };
+    let power = fields.number(source);
     let mut rests_on = vec![evidence("time_ms", time_per_item_ms * items)];
-    rests_on.extend(power.map(|watts| evidence("gpu_power_w", watts)));
+    rests_on.extend(power.map(|watts| evidence(source, watts)));
     Some(ModelCandidate {
         place: place(result, machine)?,
         basis: ModelBasis::Measured,

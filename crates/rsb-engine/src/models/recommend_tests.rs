@@ -102,7 +102,26 @@ fn energy_is_known_only_where_power_was_read() {
     read.energy_per_item_j = Some(0.6);
     let advice = decided(vec![one("pytorch", 1.0, 0.1, "a", 1), read], asked);
     assert_eq!((advice.choice, advice.candidates[0].place.device.as_str()), (ModelChoice::OnlyOne, "cuda:0"));
-    assert!(advice.unknown[0].reason.why.contains("power of a CPU"), "{:?}", advice.unknown);
+    let unread = &advice.unknown[0].reason;
+    assert!(unread.why.contains("power of the CPU") && unread.cure.contains("energy_uj"), "{unread}");
+}
+
+#[test]
+fn energy_on_a_cpu_is_its_power_over_the_time_of_an_item() {
+    let mut run: Run = serde_json::from_str(include_str!("../../../../docs/gallery/models.json")).unwrap();
+    let is_it = |result: &BenchmarkResult| is_pass(result) && parameter(result, "model") == Some("bert-tiny");
+    let asked = Recommending { goal: Goal::Energy, model: Some("bert-tiny"), ..Recommending::LATENCY };
+    assert_eq!(recommend(std::slice::from_ref(&run), asked).models[0].choice, ModelChoice::Unknown);
+    for result in run.benchmarks.iter_mut().filter(|result| is_it(result)) {
+        for fields in &mut result.results {
+            fields.set("cpu_power_w", 50.0);
+            fields.set("gpu_power_w", 3.0); // Of a GPU beside it, which did nothing.
+        }
+    }
+    let best = &recommend(&[run], asked).models[0].candidates[0];
+    let energy = best.energy_per_item_j.unwrap();
+    assert!((energy - 50.0 * best.time_per_item_ms / 1e3).abs() < 1e-9, "{best:?}");
+    assert_eq!(best.rests_on[1].field, "cpu_power_w");
 }
 
 #[test]

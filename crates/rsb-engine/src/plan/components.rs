@@ -46,6 +46,8 @@ pub(super) fn add(
     (selection, machine): (&Selection, &Machine),
     (devices, breadth): (&[&DeviceInfo], Breadth),
 ) -> Result<(), PlanError> {
+    // A mistake is one wherever it is made: a machine without the component does not hide it.
+    frameworks::check_values(component, axes)?;
     if let Err(reason) = (machine.readiness)(component.name) {
         let skipped = absent(component.name, &reason);
         // Several entries may be of one component.

@@ -78,7 +78,8 @@ pub(crate) struct PointRow {
 }
 
 /// What the sensors of a device said beside a result.
-const DEVICE_METRICS: [&str; 10] = [
+const DEVICE_METRICS: [&str; 11] = [
+    "cpu_power_w",
     "gpu_temperature_c",
     "gpu_power_w",
     "gpu_utilization_percent",

@@ -1,0 +1,180 @@
+//! What CPUs and their memory draw, by the counters of energy that the kernel shows for RAPL (Intel, and AMD since Zen).
+//! They count everything on the machine, not one process.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rsb_model::Reason;
+
+use crate::ProbeOptions;
+use crate::host::{Host, read_line, read_number};
+
+const POWERCAP: &str = "/sys/class/powercap";
+
+/// More than any package draws: a counter that may have gone round more than once since it was read tells nothing.
+const MOST_WATTS: f64 = 1000.0;
+
+/// Counters are refreshed each millisecond: over this time that is an error of 5 %.
+const SHORTEST: Duration = Duration::from_millis(20);
+
+/// A counter goes round after a minute or more.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// One counter: of a package, or of the memory at one.
+#[derive(Debug)]
+struct Counter {
+    file: PathBuf,
+    /// Where it begins again.
+    range_uj: u64,
+    last_uj: u64,
+}
+
+/// The CPUs of a machine being watched.
+#[derive(Debug)]
+pub struct CpuPowerWatch {
+    counters: Vec<Counter>,
+    begun: Instant,
+    looked: Instant,
+    /// Since it began; none once a counter could not be followed.
+    energy_uj: Option<u64>,
+}
+
+impl CpuPowerWatch {
+    /// Begins to watch the CPUs of this machine, or of the tree given.
+    ///
+    /// # Errors
+    /// Why nothing can be read.
+    pub fn begin(options: &ProbeOptions) -> Result<Self, Reason> {
+        let host = Host::of(options);
+        let dirs = host.entries(POWERCAP).into_iter().filter(|name| name.starts_with("intel-rapl:"));
+        let dirs: Vec<PathBuf> = dirs.filter_map(|name| host.path(&format!("{POWERCAP}/{name}"))).collect();
+        // The whole platform, and the parts of a package but for its memory, are counted in others.
+        let is_wanted = |name: String| name.starts_with("package-") || name == "dram";
+        let wanted: Vec<PathBuf> =
+            dirs.into_iter().filter(|dir| read_line(&dir.join("name")).is_some_and(is_wanted)).collect();
+        if wanted.is_empty() {
+            let why = format!("the kernel shows no counter of RAPL in {POWERCAP}: most virtual machines have none");
+            return Err(Reason::new(WHAT, why, "measure on the machine itself, with the module intel_rapl_msr loaded"));
+        }
+        let counter = |dir: PathBuf| {
+            let (file, range) = (dir.join("energy_uj"), dir.join("max_energy_range_uj"));
+            Some(Counter { last_uj: read_number(&file)?, range_uj: read_number(&range)?, file })
+        };
+        let counters: Option<Vec<Counter>> = wanted.into_iter().map(counter).collect();
+        let counters = counters.ok_or_else(|| {
+            let why = format!("{POWERCAP}/intel-rapl:*/energy_uj cannot be read: by itself root alone may");
+            Reason::new(WHAT, why, format!("let your user read it: sudo chmod a+r {POWERCAP}/intel-rapl:*/energy_uj"))
+        })?;
+        let now = Instant::now();
+        Ok(Self { counters, begun: now, looked: now, energy_uj: Some(0) })
+    }
+
+    /// Called now and then, so that no counter goes round unseen. It costs nothing unless it is time to look.
+    pub fn glance(&mut self) {
+        if self.looked.elapsed() >= LOOK {
+            self.look(self.looked.elapsed());
+        }
+    }
+
+    /// The mean power since it began, in W; none where a counter could not be followed, stood still, or had too little time.
+    pub fn end(mut self) -> Option<f64> {
+        self.look(self.looked.elapsed());
+        let lasted = self.begun.elapsed();
+        let energy_uj = self.energy_uj.filter(|energy| *energy > 0 && lasted >= SHORTEST)?;
+        Some(energy_uj as f64 / 1e6 / lasted.as_secs_f64())
+    }
+
+    fn look(&mut self, since: Duration) {
+        for counter in &mut self.counters {
+            let now = read_number::<u64>(&counter.file);
+            let is_followed = MOST_WATTS * since.as_secs_f64() * 1e6 < counter.range_uj as f64;
+            let Some(now) = now.filter(|_| is_followed) else {
+                self.energy_uj = None;
+                return;
+            };
+            let spent = now.checked_sub(counter.last_uj);
+            let spent = spent.unwrap_or_else(|| counter.range_uj.saturating_sub(counter.last_uj).saturating_add(now));
+            self.energy_uj = self.energy_uj.map(|energy| energy.saturating_add(spent));
+            counter.last_uj = now;
+        }
+        self.looked += since;
+    }
+}
+
+const WHAT: &str = "power of the CPU";
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{create_dir_all, write};
+    use std::path::Path;
+
+    use super::*;
+
+    fn counter(root: &Path, at: &str, name: &str, energy_uj: u64) {
+        let dir = root.join("class/powercap").join(at);
+        create_dir_all(&dir).unwrap();
+        for (file, text) in [
+            ("name", name.to_owned()),
+            ("energy_uj", energy_uj.to_string()),
+            ("max_energy_range_uj", "1000000000".into()),
+        ] {
+            write(dir.join(file), text + "\n").unwrap();
+        }
+    }
+
+    fn options(root: &Path) -> ProbeOptions {
+        ProbeOptions { sysfs_root: Some(root.to_owned()) }
+    }
+
+    /// Two packages with memory, a part of one, and the platform, after some Joule.
+    fn after(root: &Path, joules: u64) {
+        counter(root, "intel-rapl:0", "package-0", 999_000_000 + joules * 1_000_000);
+        counter(root, "intel-rapl:0:0", "core", 700_000_000);
+        counter(root, "intel-rapl:0:1", "dram", 5_000_000 + joules * 500_000);
+        counter(root, "intel-rapl:1", "package-1", 1);
+        counter(root, "intel-rapl:2", "psys", 300_000_000 * (joules + 1));
+        counter(root, "intel-rapl-mmio:0", "package-0", 300_000_000 * (joules + 1));
+    }
+
+    #[test]
+    fn power_is_energy_of_packages_and_memory_over_time_also_where_a_counter_goes_round() {
+        let root = tempfile::tempdir().unwrap();
+        after(root.path(), 0);
+        let mut watch = CpuPowerWatch::begin(&options(root.path())).unwrap();
+        assert_eq!(watch.counters.len(), 3, "{watch:?}");
+        after(root.path(), 8);
+        counter(root.path(), "intel-rapl:0", "package-0", 7_000_000); // 1 J to its end, and 7 J from there.
+        watch.look(Duration::ZERO);
+        assert_eq!(watch.energy_uj, Some(8_000_000 + 4_000_000));
+        watch.begun = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
+        let watts = watch.end().unwrap();
+        assert!((watts - 6.0).abs() < 0.1, "{watts}");
+    }
+
+    #[test]
+    fn what_cannot_be_followed_is_unknown() {
+        let root = tempfile::tempdir().unwrap();
+        after(root.path(), 0);
+        let begin = || CpuPowerWatch::begin(&options(root.path())).unwrap();
+        let ago = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
+        assert_eq!(CpuPowerWatch { begun: ago, ..begin() }.end(), None, "no counter moved");
+        let mut late = begin();
+        after(root.path(), 1);
+        late.look(Duration::from_secs(1));
+        assert_eq!(late.energy_uj, None, "a kilowatt would have gone round");
+        let gone = CpuPowerWatch { begun: ago, ..begin() };
+        std::fs::remove_file(root.path().join("class/powercap/intel-rapl:0/energy_uj")).unwrap();
+        assert_eq!(gone.end(), None);
+    }
+
+    #[test]
+    fn a_machine_that_tells_nothing_says_what_to_do() {
+        let root = tempfile::tempdir().unwrap();
+        let why = CpuPowerWatch::begin(&options(root.path())).unwrap_err();
+        assert!(why.why.contains("virtual machines"), "{why}");
+        after(root.path(), 0);
+        write(root.path().join("class/powercap/intel-rapl:0:1/energy_uj"), "").unwrap();
+        let why = CpuPowerWatch::begin(&options(root.path())).unwrap_err();
+        assert!(why.cure.contains("chmod a+r"), "{why}");
+    }
+}
