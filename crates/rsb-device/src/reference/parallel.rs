@@ -1,5 +1,6 @@
-//! What is made and compared piece by piece, by every CPU that this process may use: the more memory a case takes, the more of
-//! the time before its first sample is this. Nothing is being timed meanwhile.
+//! Dear elements of a reference, computed by every CPU that this process may use. Nothing is being timed meanwhile. (Filling and
+//! comparing whole arrays by several threads was slower: chunks that one thread handles stay in its second cache, and room for
+//! many at once is memory that must be cleared first.)
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

@@ -8,17 +8,15 @@ mod meter;
 mod product;
 mod quantized;
 mod rows;
-mod waves;
 
 use rsb_model::{Dtype, Reason};
 
 use meter::{ErrorMeter, sum_and_largest};
-use waves::{Chunk, encoded, waves};
 
 use super::execute::checksum;
 use super::maths::{elementwise, rearranged_element};
-use super::{parallel, shared};
-use crate::convert::{decode_into, epsilon, is_known, round, rounded_values, value};
+use super::shared;
+use crate::convert::{decode_into, encode_values, epsilon, is_known, round, rounded_values, value};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::operation::{
     BufferSpec, ElementwiseOp, Epilogue, Gemm, Init, MemoryStream, Operation, PointerChase, Rearrange, Reduce,
@@ -136,11 +134,11 @@ pub fn fill(device: &dyn Device, operation: &Operation, buffers: &[Buffer], seed
             continue;
         }
         let values = Values::new(seed, index, distribution(operation));
-        for wave in waves(spec.elements) {
-            let encoded = parallel::each(&wave, |chunk| encoded(spec.dtype, &values, *chunk));
-            for (chunk, bytes) in wave.iter().zip(encoded) {
-                device.write(buffer, spec.dtype.bytes(chunk.start), &bytes)?;
-            }
+        let mut bytes = Vec::new();
+        for start in (0..spec.elements).step_by(CHUNK) {
+            let count = (spec.elements - start).min(CHUNK as u64) as usize;
+            encode_values(spec.dtype, &values, start, count, &mut bytes);
+            device.write(buffer, spec.dtype.bytes(start), &bytes)?;
         }
     }
     Ok(())
@@ -306,48 +304,48 @@ impl Check<'_> {
 
     /// Checks an output that depends element by element on the two inputs before it, on one (which then stands for both), on what
     /// was there, or on nothing. Of a `dear` one beyond [`SAMPLE`] elements, only every so manieth chunk is computed, the first and the last among them.
-    fn map(
-        &self,
-        error: &mut ErrorMeter,
-        dear: bool,
-        expected: impl Fn(f64, f64) -> f64 + Sync,
-    ) -> Result<(), DeviceError> {
+    fn map(&self, error: &mut ErrorMeter, dear: bool, expected: impl Fn(f64, f64) -> f64) -> Result<(), DeviceError> {
         let output = self.specs.len() - 1;
         let elements = self.spec(output)?.elements;
         let step = if dear { elements.div_ceil(SAMPLE).max(1) } else { 1 };
         let filled = self.specs.iter().take_while(|spec| spec.role != Role::Output);
-        let inputs: Vec<(Dtype, Values)> =
-            filled.enumerate().map(|(index, spec)| (spec.dtype, self.values(index))).collect();
-        let compared = |start: u64, found: &[f64]| {
-            let mut error = ErrorMeter::default();
+        let dtypes: Vec<Dtype> = filled.map(|spec| spec.dtype).collect();
+        let mut inputs = vec![Vec::new(); dtypes.len()];
+        let (mut right, nothing) = (Vec::new(), vec![0.0; CHUNK]);
+        self.each_chunk(output, |start, found| {
             let last = start + found.len() as u64 >= elements;
             if !last && !(start / CHUNK as u64).is_multiple_of(step) {
                 error.look_at(found);
-                return error;
+                return Ok(());
             }
-            let made = |&(dtype, values): &(Dtype, Values)| {
-                let mut numbers = vec![0.0; found.len()];
-                rounded_values(dtype, &values, start, &mut numbers);
-                numbers
+            for (index, (values, &dtype)) in inputs.iter_mut().zip(&dtypes).enumerate() {
+                values.resize(found.len(), 0.0);
+                rounded_values(dtype, &self.values(index), start, values);
+            }
+            right.resize(found.len(), 0.0);
+            let (x, y) = match inputs.as_slice() {
+                [] => (&nothing, &nothing),
+                [x] => (x, x),
+                [x, y, ..] => (x, y),
             };
-            let x = inputs.first().map_or_else(|| vec![0.0; found.len()], made);
-            let y = inputs.get(1).map(made);
-            let pairs = x.iter().zip(y.as_ref().unwrap_or(&x));
-            let right: Vec<f64> = pairs.map(|(&x, &y)| expected(x, y)).collect();
+            for ((right, &x), &y) in right.iter_mut().zip(x).zip(y) {
+                *right = expected(x, y);
+            }
             error.compare_all(found, &right);
-            error
-        };
-        self.each_wave(output, &compared, |part| error.add(&part))
+            Ok(())
+        })
     }
 
     /// Checks that the output is the first input: bytes against bytes, and number by number only where they differ.
     fn copied(&self, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let (from, to) = (self.spec(0)?, self.specs.len() - 1);
-        let values = self.values(0);
-        for wave in waves(from.elements) {
-            let found = self.read_wave(to, from.dtype, &wave)?;
-            let is_same = |(chunk, bytes): &(Chunk, Vec<u8>)| *bytes == encoded(from.dtype, &values, *chunk);
-            if parallel::each(&found, is_same).contains(&false) {
+        let (mut expected, mut found) = (Vec::new(), Vec::new());
+        for start in (0..from.elements).step_by(CHUNK) {
+            let count = (from.elements - start).min(CHUNK as u64) as usize;
+            encode_values(from.dtype, &self.values(0), start, count, &mut expected);
+            found.resize(expected.len(), 0);
+            self.device.read(self.buffer(to)?, from.dtype.bytes(start), &mut found)?;
+            if found != expected {
                 return self.map(error, false, |x, _| x);
             }
         }
@@ -366,11 +364,11 @@ impl Check<'_> {
 
     fn checksum(&self) -> Result<(), DeviceError> {
         let spec = self.spec(0)?;
-        let values = self.values(0);
-        let mut expected = 0;
-        for wave in waves(spec.elements) {
-            let parts = parallel::each(&wave, |chunk| checksum(&encoded(spec.dtype, &values, *chunk)));
-            expected = parts.into_iter().fold(expected, |all, part| all ^ part);
+        let (mut expected, mut bytes) = (0, Vec::new());
+        for start in (0..spec.elements).step_by(CHUNK) {
+            let count = (spec.elements - start).min(CHUNK as u64) as usize;
+            encode_values(spec.dtype, &self.values(0), start, count, &mut bytes);
+            expected ^= checksum(&bytes);
         }
         let found = self.read_word(1)?;
         if found == expected {
@@ -398,15 +396,12 @@ impl Check<'_> {
         let values = self.values(0);
         let both = self.expected("sum and largest", 2, || {
             let (mut sum, mut largest) = (0.0, f64::NEG_INFINITY);
-            for wave in waves(op.elements) {
-                let parts = parallel::each(&wave, |chunk| {
-                    let mut numbers = vec![0.0; chunk.count];
-                    rounded_values(op.dtype, &values, chunk.start, &mut numbers);
-                    sum_and_largest(&numbers)
-                });
-                for (part, largest_of_part) in parts {
-                    (sum, largest) = (sum + part, largest.max(largest_of_part));
-                }
+            let mut chunk = Vec::new();
+            for start in (0..op.elements).step_by(CHUNK) {
+                chunk.resize((op.elements - start).min(CHUNK as u64) as usize, 0.0);
+                rounded_values(op.dtype, &values, start, &mut chunk);
+                let (part, largest_of_part) = sum_and_largest(&chunk);
+                (sum, largest) = (sum + part, largest.max(largest_of_part));
             }
             vec![sum, largest]
         });

@@ -24,13 +24,6 @@ impl ErrorMeter {
         self.not_finite |= !all_finite(found);
     }
 
-    /// Takes over what another one has seen.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.not_finite |= other.not_finite;
-        self.difference = self.difference.max(other.difference);
-        self.scale = self.scale.max(other.scale);
-    }
-
     fn see(&mut self, (difference, scale): (f64, f64)) {
         // Differences of NaN and infinity are neither, and so is their sum.
         self.not_finite |= !difference.is_finite();
