@@ -105,12 +105,6 @@ by_width! {
         }
     }
 
-    fn relu(x: &[i8], _z: &[i8], y: &mut [i8]) {
-        for (y, &x) in y.iter_mut().zip(x) {
-            *y = x.max(0);
-        }
-    }
-
     /// Two numbers of each byte, the lower half first.
     fn unpack(from: &[u8], to: &mut [i8]) {
         for (to, &byte) in to.as_chunks_mut::<2>().0.iter_mut().zip(from) {
@@ -132,6 +126,13 @@ by_width! {
 
     fn largest(block: &[i8]) -> i8 {
         block.iter().fold(i8::MIN, |most, &number| most.max(number))
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+fn relu(x: &[i8], _: &[i8], y: &mut [i8]) {
+    for (y, &x) in y.iter_mut().zip(x) {
+        *y = x.max(0);
     }
 }
 

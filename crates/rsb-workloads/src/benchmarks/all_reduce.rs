@@ -218,7 +218,7 @@ fn of_library(breadth: Breadth, library: &str, (large, largest): (u64, u64)) -> 
         for kinds in [WHOLE, IN_PARTS] {
             let by_threads = with(every(kinds, &[KIB, MIB, large]), axis("launcher", &["threads"]));
             grids.push(with(by_threads, axis("num_gpus", &["2", "8"])));
-            // Several nodes in one, and the partitions of several cards: a node of eight MI300X in CPX has 64.
+            // Several nodes in one, and the partitions of several GPUs: a node of eight MI300X in CPX has 64.
             grids.push(with(every(kinds, &[large]), axis("num_gpus", &["16", "32", "64"])));
         }
     }

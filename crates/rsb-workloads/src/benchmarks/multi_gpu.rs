@@ -30,7 +30,7 @@ const POSITIONS: &[&str] = &[
     "60", "61", "62", "63",
 ];
 
-/// GPUs of a node, and partitions of a card at most: those are copied between in every pair.
+/// GPUs of a node, and partitions of a GPU at most: those are copied between in every pair.
 const OCTET: u32 = 8;
 
 const AXES: &[AxisInfo] = &[

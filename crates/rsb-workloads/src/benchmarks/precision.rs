@@ -69,7 +69,7 @@ impl Benchmark for Precision {
         if breadth >= Breadth::Standard {
             if is_cpu(device) {
                 grids.push(of(&["matmul"], &["i8"], size));
-                // Of one maker in every type, so that no library's strength in one type makes the speed-up.
+                // Of one provider in every type, so that no library's strength in one type makes the speed-up.
                 let mut ours = of(&["matmul"], &["f16", "bf16", "i8"], size);
                 ours.push(axis("provider", &["native"]));
                 grids.push(ours);
