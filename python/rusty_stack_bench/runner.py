@@ -94,6 +94,9 @@ class BenchmarkRunner:
             return self._run_functions(functions, settings or self._settings())
         if functions:
             raise ValueError("name TOML files alone, or functions under @benchmark alone")
+        for one in benchmarks:
+            if not isinstance(one, (str, os.PathLike)):
+                raise TypeError(f"{one!r} is neither a function under @benchmark nor the path of a TOML file; put @benchmark above it")
         runs = [self._measure(["--custom", str(named)]) for named in benchmarks]
         return runs[0] if len(runs) == 1 else runs
 

@@ -191,6 +191,8 @@ echo "{\\"run_id\\": \\"$named\\"}"
             self.assertEqual(runner.run_custom_benchmarks(["a.toml"])["run_id"], "a.toml")
             with self.assertRaisesRegex(ValueError, "alone"):
                 runner.run_custom_benchmarks(["a.toml", load(written(FILE, self))[0]])
+            with self.assertRaisesRegex(TypeError, "put @benchmark above it"):
+                runner.run_custom_benchmarks([len])
 
     def test_a_program_that_is_not_here_or_refuses_says_the_cure(self):
         with self.program("echo 'error: no such suite' >&2; exit 2\n"), self.assertRaisesRegex(ProgramError, "no such suite"):

@@ -232,7 +232,7 @@ fields! {
     attention One Parameter, "staged: products, mask and softmax write every score; fused: one kernel writes none";
     launch_mode One Parameter, "how the kernels of a pass are started: stream, by a call each; graph, by one call for all";
     mlp One Parameter, "hidden layer of a block: gelu, or swiglu, a gated one";
-    profiler One Parameter, "who counted while the kernels ran: none, rocprofv3";
+    profiler One Parameter, "who counted while the kernels ran: none, rocprofv3, ncu";
     norm One Parameter, "of rows before each half of a block: layer, rms";
     positions One Parameter, "how a block knows where a token stands: none, rotary";
     num_layers One Parameter, "blocks of a model, one after another";
@@ -394,9 +394,9 @@ fields! {
     kernel_used One Fact, "kernel that was seen doing the work";
     spills One Fact, "registers of a thread kept in memory for want of room";
     shared_mem_bytes Bytes Fact, "shared memory of a block";
-    measured_occupancy_percent Percent Fact, "resident waves over the most that could be, as rocprofv3 counted them";
-    wave_efficiency_percent Percent Fact, "threads of a wave that worked, as rocprofv3 counted them";
-    memory_busy_percent Percent Fact, "share of the time in which the memory unit worked, as rocprofv3 counted it";
+    measured_occupancy_percent Percent Fact, "resident waves over the most that could be, as rocprofv3 or ncu counted them";
+    wave_efficiency_percent Percent Fact, "threads of a wave that worked, as rocprofv3 or ncu counted them";
+    memory_busy_percent Percent Fact, "share of the time in which the memory unit worked, as rocprofv3 or ncu counted it";
     recommended_block_size One Fact, "threads of the block with which most waves are resident; of equals the largest";
     recommended_speedup One Fact, "time with this size of block over that with the recommended one, measured beside each other";
     sm_efficiency_percent Percent Fact, "share of the cycles of a kernel in which the GPU had work (GRBM_GUI_ACTIVE over GRBM_COUNT); null where nothing counted it";

@@ -140,7 +140,14 @@ impl CommandLine {
     /// With the values of the axes for `{axis}`.
     pub(super) fn filled(&self, params: &Params) -> Self {
         let fill = |text: &String| {
-            params.iter().fold(text.clone(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+            let (mut filled, mut rest) = (String::new(), 0);
+            for (at, name) in in_braces(text) {
+                let Some(value) = params.text(name) else { continue };
+                filled.push_str(text.get(rest..at).unwrap_or_default());
+                filled.push_str(value);
+                rest = at + name.len() + 2;
+            }
+            filled + text.get(rest..).unwrap_or_default()
         };
         match self {
             Self::Shell(line) => Self::Shell(fill(line)),
@@ -148,34 +155,27 @@ impl CommandLine {
         }
     }
 
-    /// Whether `{axis}` stands in it.
-    pub(super) fn mentions(&self, axis: &str) -> bool {
-        let mark = format!("{{{axis}}}");
+    fn texts(&self) -> &[String] {
         match self {
-            Self::Shell(line) => line.contains(&mark),
-            Self::Program(words) => words.iter().any(|word| word.contains(&mark)),
+            Self::Shell(line) => std::slice::from_ref(line),
+            Self::Program(words) => words,
         }
     }
 
-    /// The names in braces that may stand for axes: `{name}`, but not `${name}`, `%{name}`, `@{name}`, `^{name}` and
-    /// `{{name}}`, which mean something to shells, curl, git and templates.
+    /// Whether `{axis}` stands in it.
+    pub(super) fn mentions(&self, axis: &str) -> bool {
+        self.texts().iter().any(|text| in_braces(text).any(|(_, name)| name == axis))
+    }
+
+    /// The names in braces that must stand for axes: not `%{name}`, `@{name}` and `^{name}`, which mean something to curl and
+    /// git.
     pub(super) fn placeholders(&self) -> Vec<&str> {
-        let texts = match self {
-            Self::Shell(line) => std::slice::from_ref(line),
-            Self::Program(words) => words,
-        };
-        let in_braces = |text: &'_ str, at: usize| {
-            let is_other = text.get(..at).is_some_and(|before| before.ends_with(['$', '%', '@', '^', '{']));
-            let (name, _) = text.get(at + 1..)?.split_once('}')?;
-            let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
-                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-            (is_name && !is_other).then_some((at + 1, name.len()))
-        };
-        let found = texts.iter().flat_map(|text| {
-            let braces = text.match_indices('{').filter_map(|(at, _)| in_braces(text, at));
-            braces.filter_map(|(from, length)| text.get(from..from + length))
-        });
-        found.collect()
+        let is_other = |text: &str, at: usize| text.get(..at).is_some_and(|before| before.ends_with(['%', '@', '^']));
+        let mut found = Vec::new();
+        for text in self.texts() {
+            found.extend(in_braces(text).filter(|(at, _)| !is_other(text, *at)).map(|(_, name)| name));
+        }
+        found
     }
 
     /// For people.
@@ -286,6 +286,18 @@ impl Prepared for CommandCase {
     }
 }
 
+/// The names in braces of a text that may stand for axes, and where each brace opens: `{name}`, but not `${name}` and `{{name}}`,
+/// which are the shell's and those of templates.
+fn in_braces(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.match_indices('{').filter_map(move |(at, _)| {
+        let is_other = text.get(..at).is_some_and(|before| before.ends_with(['$', '{']));
+        let (name, _) = text.get(at + 1..)?.split_once('}')?;
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        (is_name && !is_other).then_some((at, name))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,6 +370,10 @@ mod tests {
         assert_eq!(filled, CommandLine::Program(vec!["seq".to_owned(), "7".to_owned(), "{print $1}".to_owned()]));
         assert!(line.mentions("n") && !line.mentions("m"));
         assert_eq!(line.placeholders(), ["n"]);
+        let own = CommandLine::Shell("head -c ${n} {{n}} {n} me@{n} {n}{n}".to_owned());
+        let CommandLine::Shell(filled) = own.filled(&Params::new().with("n", "7")) else { panic!() };
+        assert_eq!(filled, "head -c ${n} {{n}} 7 me@7 77", "what is the shell's stays");
+        assert!(!CommandLine::Shell("echo ${n}".to_owned()).mentions("n"));
         let others = "echo ${HOME} %{http_code} HEAD@{u} v1^{tree} {{json}} {} {a,b} { n } {1} { | {size}-{n-2}";
         assert_eq!(CommandLine::Shell(others.to_owned()).placeholders(), ["size", "n-2"]);
     }

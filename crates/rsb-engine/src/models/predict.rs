@@ -345,23 +345,26 @@ fn threads(result: &BenchmarkResult) -> Option<u64> {
     parameter(result, "threads")?.parse().ok()
 }
 
-/// The measured roof of `place`; where there is none, the most that a pass reached there stands for it.
+/// The measured roof of `place`: the peak of its own type, of f32 where that type has none; where nothing is measured, the most
+/// that a pass reached there stands for it.
 fn roof(runs: &[Run], seen: &[Seen], place: &ModelPlace) -> Option<Roof> {
-    let most = |benchmark: &str, field: &str| {
+    let most = |benchmark: &str, field: &str, dtype: Option<&str>| {
         let there = runs.iter().filter(|run| Fingerprint::of(&run.environment).slug() == place.machine);
         let results = there.flat_map(|run| run.benchmarks.iter().map(move |result| (run, result)));
         let own = results.filter(|(_, result)| {
             is_of(result, benchmark)
                 && result.benchmark_id.device().to_string() == place.device
                 && (place.threads.is_none() || threads(result) == place.threads)
+                && dtype.is_none_or(|dtype| parameter(result, "dtype").is_none_or(|own| own == dtype))
                 && is_outside_of_caches(result)
         });
         let figures =
             own.filter_map(|(run, result)| Some(evidence(run, result, field, result.fields()?.number(field)?)));
         figures.max_by(|a, b| a.value.total_cmp(&b.value))
     };
-    if let (Some(peak), Some(bandwidth)) = (most("compute-peak", "gflops"), most("memory-bandwidth", "bandwidth_gb_s"))
-    {
+    let of_type = |dtype| most("compute-peak", "gflops", Some(dtype));
+    let peak = of_type(&place.dtype).or_else(|| of_type(Dtype::F32.as_str()));
+    if let (Some(peak), Some(bandwidth)) = (peak, most("memory-bandwidth", "bandwidth_gb_s", None)) {
         let (flops, bytes) = (peak.value * 1e9, bandwidth.value * 1e9);
         return Some(Roof { flops, bytes, rests_on: vec![peak, bandwidth] });
     }

@@ -71,6 +71,17 @@ fn a_model_that_was_not_measured_follows_from_those_that_were() {
 }
 
 #[test]
+fn the_peak_of_another_type_is_no_roof() {
+    let parameters = json!({"threads": "1", "dtype": "i8"});
+    let whole =
+        result("compute-peak", "cpu_performance/compute-peak/cpu:0/i8", &parameters, &json!({"gflops": 5000.0}));
+    let of = |benchmarks: &[Value]| ask(&Predictor::of(&[run("one", benchmarks)]), "one", "bert-base").unwrap();
+    let (with, without) = (of(&[measured(), vec![whole]].concat()), of(&measured()));
+    assert!((with.time_per_item_ms / without.time_per_item_ms - 1.0).abs() < 1e-9, "{with:?}");
+    assert!(with.rests_on.iter().all(|one| !one.benchmark_id.contains("/i8")), "{:?}", with.rests_on);
+}
+
+#[test]
 fn a_figure_that_stands_for_pass_and_roof_is_named_once() {
     // No peaks: what the passes reached is the roof.
     let benchmarks: Vec<Value> = SMALL.iter().map(|model| passed(model, 1, 1.0)).collect();
