@@ -53,8 +53,8 @@ pub(super) fn drop_samples(finished: &mut engine::FinishedRun, store: &Store) ->
 
 /// Looks up what the configuration compares runs with, before anything is measured.
 pub(super) fn check_baseline((config, directories): (&Config, &Directories)) -> Result<(), CliError> {
-    // A name that leads nowhere is a mistake, be it compared with today or not.
-    let Some(named) = config.run.baseline_run_id.as_deref() else { return Ok(()) };
+    let named = config.run.baseline_run_id.as_deref().filter(|_| config.run.compare_with_baseline);
+    let Some(named) = named else { return Ok(()) };
     // What there is to say of it is said with the comparison.
     let judge = Judge::load(directories.clone(), (&config.thresholds, None), Vec::new(), &mut |_| {})?;
     judge.check_before_run(named).map_err(|problem| {
