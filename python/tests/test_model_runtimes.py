@@ -118,8 +118,9 @@ class TextByOpenVino(unittest.TestCase):
             fields = self.written(name, dtype=dtype, **few)
             self.assertLess(fields["accuracy_error"], models.TOLERANCES[dtype], name)
             self.assertEqual((fields["provider"], fields["output_length"]), ("openvino", 3 if few else 8))
-            self.assertGreater(fields["ttft_ms"], 0)
-            self.assertGreater(fields["tpot_ms"], 0)
+            # Both are null where the first token alone took longer than all: on a busy machine that may be.
+            first, later = fields["ttft_ms"], fields["tpot_ms"]
+            self.assertTrue(first is None and later is None or min(first, later) > 0, (first, later))
 
     def test_it_attends_over_its_state_and_keeps_it_in_the_precision_asked_for(self):
         compiled = []
