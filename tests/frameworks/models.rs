@@ -44,9 +44,14 @@ fn tokens_by_openvino_are_told_beside_those_of_pytorch() {
         let is_it = |model: &&serde_json::Value| model["model_id"] == "stories-15m" && model["backend"] == backend;
         let model = models.iter().find(is_it).unwrap_or_else(|| panic!("{backend}: {document}"));
         let figures = &model["batch_results"]["b1_s16_fp32"];
-        for figure in ["ttft_ms", "tpot_ms", "tokens_per_second"] {
-            assert!(figures[figure].as_f64().is_some_and(|value| value > 0.0), "{figure} by {backend}: {model}");
-        }
+        let number = |figure: &str| figures[figure].as_f64();
+        assert!(number("tokens_per_second").is_some_and(|rate| rate > 0.0), "{backend}: {model}");
+        // Both are null where the machine is too busy to tell the first token from all.
+        let is_told = match (number("ttft_ms"), number("tpot_ms")) {
+            (Some(first), Some(later)) => first > 0.0 && later > 0.0,
+            (first, later) => first.is_none() && later.is_none(),
+        };
+        assert!(is_told, "{backend}: {model}");
     }
     let refused = document.to_string();
     assert!(refused.contains("openvino writes tokens of decoder-only, encoder-decoder"), "{document}");
