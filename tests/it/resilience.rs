@@ -121,6 +121,23 @@ fn ctrl_c_keeps_what_was_measured_and_exits_130() {
 }
 
 #[test]
+fn ctrl_c_in_doctor_keeps_what_was_measured_and_saves_no_baseline() {
+    let bench = Bench::new();
+    bench.write("rusty-stack-bench.toml", "[run]\nreplicates = 90\nruns = 10\nwarmup = 1\nbackend = \"cpu\"\n");
+    let command = &["doctor", "--baseline"];
+    let mut child = bench.command(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_mins(2);
+    while cases_in_journals(&bench) < 1 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(&child, rustix::process::Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_no_process_left(&bench);
+    assert_eq!(bench.run_files().len(), 1);
+    assert!(!bench.path("baselines").exists(), "a part of a run is no baseline");
+}
+
+#[test]
 fn a_directory_that_cannot_be_written_is_exit_2_before_anything_is_measured() {
     let bench = Bench::new();
     bench.write("occupied", "a file, not a directory");

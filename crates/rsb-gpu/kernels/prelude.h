@@ -90,6 +90,10 @@ template <> __device__ inline Bf16 narrow<Bf16>(float x) {
     return y;
 }
 
+// Two numbers of 4 bits in a byte, the first in its lower half.
+__device__ inline int low_half(unsigned char byte) { return (signed char)(byte << 4) >> 4; }
+__device__ inline int high_half(unsigned char byte) { return (signed char)byte >> 4; }
+
 __device__ inline float exponential(float x) { return expf(x); }
 __device__ inline double exponential(double x) { return exp(x); }
 

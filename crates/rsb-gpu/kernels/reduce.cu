@@ -9,7 +9,7 @@ template <> struct Result<double> {
     typedef double type;
 };
 
-// Two numbers of 4 bits in a byte, the first in its lower half, counted one by one.
+// A byte of two numbers of 4 bits, counted one by one.
 struct Halves {
     unsigned char byte;
 };
@@ -28,12 +28,11 @@ template <class T> struct Numbers {
 };
 template <> struct Numbers<Halves> {
     enum { count = 2 };
-    __device__ static int low(Halves x) { return (signed char)(x.byte << 4) >> 4; }
-    __device__ static int high(Halves x) { return (signed char)x.byte >> 4; }
-    __device__ static int total(Halves x) { return low(x) + high(x); }
+    __device__ static int total(Halves x) { return low_half(x.byte) + high_half(x.byte); }
     __device__ static void look(Halves x, u64 at, u64 n, int *most, u64 *found) {
-        if (low(x) > *most) *most = low(x), *found = 2 * at;
-        if (high(x) > *most && 2 * at + 1 < n) *most = high(x), *found = 2 * at + 1;
+        const int low = low_half(x.byte), high = high_half(x.byte);
+        if (low > *most) *most = low, *found = 2 * at;
+        if (high > *most && 2 * at + 1 < n) *most = high, *found = 2 * at + 1;
     }
 };
 

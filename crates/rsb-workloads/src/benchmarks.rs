@@ -24,7 +24,7 @@ mod tensor_ops;
 
 use rsb_device::DeviceInfo;
 use rsb_model::shape::{format_bytes, parse_shape, rounded_bytes};
-use rsb_model::{DeviceType, Dtype, Note, Params, Reason};
+use rsb_model::{BackendId, DeviceType, Dtype, Note, Params, Reason};
 
 use crate::benchmark::{Benchmark, Grid, unusable};
 
@@ -86,6 +86,11 @@ fn thread_counts(device: &DeviceInfo) -> Vec<String> {
 
 fn is_cpu(device: &DeviceInfo) -> bool {
     device.device.is_cpu()
+}
+
+/// Whether it is reached through its vendor's own runtime: what the portable kernels lack is there.
+const fn is_by_vendor(device: &DeviceInfo) -> bool {
+    matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda)
 }
 
 /// A size for GPUs, and a smaller one where software stands for a GPU (a driver for CPUs, a fake GPU): there

@@ -10,7 +10,7 @@ use rsb_report::{GateFormat, Style};
 use rsb_store::{Baseline, Baselines};
 
 use crate::cli::{DoctorArgs, MeasureArgs};
-use crate::commands::{baseline, judge, run, settings};
+use crate::commands::{baseline, interrupt, judge, run, settings};
 use crate::config::Config;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
@@ -21,6 +21,7 @@ pub(super) fn establish(args: &DoctorArgs, style: Style) -> CliResult {
     let (selection, settings) = settings::resolve(&[], None, &MeasureArgs::default(), &config)?;
     let mut plan = settings::plan(&installation::selection(selection), &machine::here(), &config)?;
     installation::narrow(&mut plan);
+    interrupt::listen();
     let store = run::open_store(&directories.results)?;
     let finished = run::measure(&plan, installation::NAME, &settings, &store)?;
     if finished.status == RunStatus::Interrupted {

@@ -73,6 +73,9 @@ pub(super) fn kernel(
         let what = format!("{} by {name}", call.kind);
         DeviceError::Unsupported(Reason::new(what, why, "choose f64, f32, f16 or bf16"))
     };
+    if call.launcher == CollectiveLauncher::Threads && call.lane == CollectiveLane::Beside {
+        return Err(unsupported("a thread for each GPU orders nothing beside what else goes on".to_owned()));
+    }
     let data_type =
         data_type(call.dtype).ok_or_else(|| unsupported(format!("it is not asked for {} here", call.dtype)))?;
     let (mut cores, mut ends) = (Vec::new(), Vec::new());

@@ -5,8 +5,10 @@ use rsb_device::operation::{HostMemory, MemoryStream, Stores, StreamPattern, Tra
 use rsb_device::{Device, DeviceInfo, Operation, Options, Registry, host_cpu};
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
-use super::memory_transfer::{has_two_queues, largest, rates, whole};
-use super::{axis, bandwidth, bytes, dtype, grid, last_level_cache, last_level_caches, latency, sizes, stream_size};
+use super::memory_transfer::{largest, rates, whole};
+use super::{
+    axis, bandwidth, bytes, dtype, grid, is_by_vendor, last_level_cache, last_level_caches, latency, sizes, stream_size,
+};
 use crate::axis::{AxisInfo, AxisKind, NUMA};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::peer_copy::PeerCopy;
@@ -211,7 +213,7 @@ fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec
                 [axis("operation", &["copy", "read", "write", "triad", "read_write"]), axis("dtype", &["f16"])];
             grids.push(at().into_iter().chain(halves).collect());
         }
-        if has_two_queues(device) {
+        if is_by_vendor(device) {
             grids.push(grid([axis("tier", &[PEER]), sizes("size", &[large])]));
         }
     }
@@ -229,7 +231,7 @@ fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec
 
 /// Both ways at once where a backend has two queues, and not in a hurry.
 fn links(breadth: Breadth, device: &DeviceInfo) -> &'static [&'static str] {
-    if breadth > Breadth::Quick && has_two_queues(device) { LINKS } else { LINKS.get(..2).unwrap_or(LINKS) }
+    if breadth > Breadth::Quick && is_by_vendor(device) { LINKS } else { LINKS.get(..2).unwrap_or(LINKS) }
 }
 
 /// The CPU, beside the GPU that the case is about. It lives as long as the process, which is a worker with this

@@ -3,9 +3,9 @@
 use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::unit::gigabytes_per_second;
-use rsb_model::{BackendId, Fields, Params, Reason};
+use rsb_model::{Fields, Params, Reason};
 
-use super::{axis, by_kind, bytes, grid, number, sizes};
+use super::{axis, by_kind, bytes, grid, is_by_vendor, number, sizes};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::plausibility::{check, check_bandwidth};
@@ -81,7 +81,7 @@ impl Benchmark for MemoryTransfer {
             grid([link(), sizes("size", &every), pageable()]),
             grid([within(), sizes("size", &every)]),
         ]);
-        if has_two_queues(device) {
+        if is_by_vendor(device) {
             grids.push(grid([axis("direction", &["bidirectional"]), sizes("size", &every)]));
         }
         grids
@@ -143,11 +143,6 @@ pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> 
         None => check(rate, ways * ANY_LINK_GB_S, "GB/s", "what any link can carry")?,
     }
     Ok(fields)
-}
-
-/// Whether transfers both ways can go on at once through this backend.
-pub(super) const fn has_two_queues(device: &DeviceInfo) -> bool {
-    matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda)
 }
 
 /// The largest transfer here: both its ends, with room to spare, fit in the GPU's memory.

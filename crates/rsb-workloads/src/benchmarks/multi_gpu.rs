@@ -98,7 +98,7 @@ impl Benchmark for MultiGpu {
         let copies = |peers: Vec<String>, every: &[u64]| {
             grid([axis("operation", &["peer-copy"]), f32(), sizes("size", every), ("peer", peers)])
         };
-        // Each with its own eight; of more, every eighth has one pair with the next eight, too.
+        // Each with its own eight; of more, the first of eight with that of the eight before, too.
         let first = own / OCTET * OCTET;
         let near = move || (first..first + OCTET).filter(move |&other| other != own);
         let far = (own > 0 && own == first).then(|| own - OCTET);

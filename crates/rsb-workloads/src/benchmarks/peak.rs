@@ -3,9 +3,9 @@
 use rsb_device::operation::PeakArithmetic;
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::unit::gigaflops;
-use rsb_model::{BackendId, Params, Reason};
+use rsb_model::{Params, Reason};
 
-use super::{axis, dtype, grid, is_cpu, number, thread_counts};
+use super::{axis, dtype, grid, is_by_vendor, is_cpu, number, thread_counts};
 use crate::axis::{AxisInfo, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared};
 use crate::timed::{PreparedCase, Timed};
@@ -36,7 +36,7 @@ impl Benchmark for ComputePeak {
         let mut grids = vec![grid([axis("dtype", &["f32"])])];
         if breadth >= Breadth::Standard {
             grids.push(grid([axis("dtype", &["f64"])]));
-            if matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda) {
+            if is_by_vendor(device) {
                 grids.push(grid([axis("dtype", &["f16"])]));
             }
             if is_cpu(device) {

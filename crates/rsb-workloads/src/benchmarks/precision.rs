@@ -6,9 +6,9 @@ use rsb_device::{Device, DeviceInfo, Operation, convert};
 use rsb_model::architecture::{ARCHITECTURES, Architecture, Engine};
 use rsb_model::shape::format_shape;
 use rsb_model::unit::gigabytes_per_second;
-use rsb_model::{BackendId, DeviceType, Dtype, Fields, Params, Reason};
+use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
-use super::{axis, dtype, grid, is_cpu, number};
+use super::{axis, dtype, grid, is_by_vendor, is_cpu, number};
 use crate::axis::{AxisInfo, AxisKind, DTYPE, PROVIDER, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{Compute, check_bandwidth};
@@ -59,7 +59,7 @@ impl Benchmark for Precision {
         let of = |operations: &[&str], types: &[&str], size: &str| {
             grid([axis("operation", operations), axis("dtype", types), axis("n", &[size])])
         };
-        let by_library = matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda);
+        let by_library = is_by_vendor(device);
         let glance: &[&str] = match (is_cpu(device), by_library) {
             (true, _) => &["f16"],
             (_, true) => &["f16", "bf16", "i8"],
@@ -136,7 +136,7 @@ fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason>
     let has = |known: &Architecture| engines.iter().any(|&engine| known.per_clock_per_cu(dtype, engine).is_some());
     let own = info.arch.as_deref().and_then(|arch| Architecture::find(arch).ok());
     // The vendors' libraries alone make products of tf32 and fp8, where the GPU has instructions for them.
-    let by_library = name == "matmul" && matches!(info.device.backend, BackendId::Rocm | BackendId::Cuda);
+    let by_library = name == "matmul" && is_by_vendor(info);
     let is_made = !matches!(dtype, Dtype::Tf32 | Dtype::Fp8 | Dtype::I4)
         || (by_library && dtype != Dtype::I4 && own.is_none_or(has));
     if convert::is_known(dtype) && dtype != Dtype::I32 && is_made {

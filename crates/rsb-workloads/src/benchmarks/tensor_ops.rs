@@ -3,9 +3,9 @@
 use rsb_device::operation::{Elementwise, ElementwiseOp, Normalize, NormalizeOp, Reduce, ReduceOp};
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::unit::gigabytes_per_second;
-use rsb_model::{BackendId, DeviceType, Dtype, Params, Reason};
+use rsb_model::{DeviceType, Dtype, Params, Reason};
 
-use super::{axis, dtype, grid, is_cpu, shape, thread_counts};
+use super::{axis, dtype, grid, is_by_vendor, is_cpu, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::check_bandwidth;
@@ -62,7 +62,7 @@ impl Benchmark for TensorOps {
             axis("dtype", &["f16", "bf16"]),
             axis("shape", &[large]),
         ]));
-        let has_whole = is_cpu(device) || matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda);
+        let has_whole = is_cpu(device) || is_by_vendor(device);
         if has_whole {
             for (dtype, operations) in [("i8", &["add", "relu", "sum", "max"][..]), ("i4", &["add", "sum"])] {
                 grids.push(grid([axis("operation", operations), axis("dtype", &[dtype]), axis("shape", &[large])]));
