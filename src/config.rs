@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rsb_engine::frameworks;
 use rsb_engine::plan::{CustomEntry, Plan};
+use rsb_engine::sweep::AxisValues;
 use rsb_model::{Profile, Suite};
 use rsb_report::theme::UnknownPigment;
 use rsb_report::{Glyphs, PageLook, PageTheme, ReportPart, Theme, ThemeName};
@@ -215,7 +216,7 @@ pub enum Animation {
 pub struct CustomSection {
     pub benchmark: String,
     #[serde(default)]
-    pub axes: BTreeMap<String, Vec<String>>,
+    pub axes: BTreeMap<String, AxisValues>,
 }
 
 /// `[charts]`: theme, characters, and the colors of single roles.
@@ -347,7 +348,7 @@ impl Config {
     pub fn custom_entries(&self) -> Vec<CustomEntry> {
         let entry = |section: &CustomSection| CustomEntry {
             benchmark: section.benchmark.clone(),
-            axes: section.axes.iter().map(|(name, values)| (name.clone(), values.clone())).collect(),
+            axes: section.axes.iter().map(|(name, values)| (name.clone(), values.texts())).collect(),
         };
         self.custom.iter().map(entry).collect()
     }
@@ -452,6 +453,7 @@ mod tests {
             ("[[custom]]\nbenchmark = \"gemm\"\naxes = { dtpe = [\"f32\"] }\n", "gemm has no axis `dtpe`; it has"),
             ("[[custom]]\nbenchmark = \"gemm\"\naxes = { dtype = [\"f33\"] }\n", "`f33` is not a value"),
             ("[[custom]]\nbenchmark = \"gemm\"\naxes = { dtype = [] }\n", "has no value"),
+            ("[[custom]]\nbenchmark = \"gemm\"\naxes = { threads = [-1] }\n", "`-1` is not a value"),
             ("[[custom]]\nbenchmark = \"pytorch\"\naxes = { dtpe = [\"f32\"] }\n", "`pytorch` has no axis `dtpe`"),
             ("[[custom]]\nbenchmark = \"pytorch\"\naxes = { dtype = [\"f33\"] }\n", "`f33` is not a value"),
             ("[[custom]]\nbenchmark = \"pytorch\"\naxes = { workload = [\"matmull\"] }\n", "one of matmul"),

@@ -47,7 +47,7 @@ pub struct ModelsArgs {
     /// Batch sizes
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     pub batch: Vec<String>,
-    /// Positions of the input, where they can be chosen [default: 128]
+    /// Positions of the input, where they can be chosen [default: 128, or as near as the model has it]
     #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
     pub sequence: Vec<String>,
     /// One pass (forward), tokens one after another (generate), requests at random times (load) [default: forward; from the profile standard on generate too]
@@ -146,7 +146,7 @@ pub struct ModelsShowArgs {
     /// Items handled together
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub batch: u64,
-    /// Positions of the input, where they can be chosen [default: 128]
+    /// Positions of the input, where they can be chosen [default: 128, or as near as the model has it]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub sequence: Option<u64>,
     /// Precisions whose memory is shown: f32, f16, bf16, i8 [default: f32,f16,i8]

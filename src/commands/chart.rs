@@ -9,7 +9,7 @@ use rsb_engine::Directories;
 use rsb_engine::gate::{self, Judge, SideName};
 use rsb_engine::models::{self, Recommending};
 use rsb_model::record::TrendDocument;
-use rsb_model::{ComparisonResult, Run};
+use rsb_model::{ComparisonResult, Outcome, Run};
 use rsb_report::chart::AxisScale;
 use rsb_report::charts::{ChartKind, ChartSource, ChartSubject, kinds_table};
 use rsb_report::number::format_count;
@@ -48,7 +48,7 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
             let store = gate::open(&directories, &mut console::tell)?;
             let run = chosen(the_run(args, &store)?, args.benchmark.as_deref());
             draw(kind, &ChartSubject { run: Some(&run), metric: args.metric, ..ChartSubject::default() })
-                .map_err(|why| nothing(kind, &format!("the run {}", run.run_id), args, why))?
+                .map_err(|why| nothing(kind, &named(&run), args, why))?
         }
         ChartSource::Comparison => {
             let result = chosen_of(compared(args, &config, directories)?, args);
@@ -64,7 +64,11 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
         ChartSource::Models => {
             let store = gate::open(&directories, &mut console::tell)?;
             let (runs, of) = match &args.run {
-                Some(text) => (vec![store.run(text).map_err(CliError::usage)?], format!("the run {text}")),
+                Some(text) => {
+                    let run = store.run(text).map_err(CliError::usage)?;
+                    let name = named(&run);
+                    (vec![run], name)
+                }
                 None => (recommend::of_models(&store)?, "the stored runs".to_owned()),
             };
             let runs: Vec<Run> = runs.into_iter().map(|run| chosen(run, args.benchmark.as_deref())).collect();
@@ -92,6 +96,14 @@ struct Nothing;
 fn draw(kind: &ChartKind, subject: &ChartSubject<'_>) -> Result<Vec<Chart>, Nothing> {
     let charts = kind.draw(subject);
     if charts.is_empty() { Err(Nothing) } else { Ok(charts) }
+}
+
+/// A run as messages have it: that what it holds is drawn nowhere is part of its name.
+fn named(run: &Run) -> String {
+    let any = |outcome| run.benchmarks.iter().any(|result| result.outcome == outcome);
+    let is_simulated = any(Outcome::Simulated) && !any(Outcome::Measured);
+    let why = if is_simulated { ", whose figures are simulated and in no chart" } else { "" };
+    format!("the run {}{why}", run.run_id)
 }
 
 /// What says that nothing was drawn, and what would give it.

@@ -185,12 +185,9 @@ fn with_size(row: &ModelRow, more: Value) -> Value {
     value
 }
 
-/// Positions of an input where nobody chose.
-const LENGTH: u64 = 128;
-
 /// Why `row` does not take as many positions as were asked for.
 fn wrong_sequence(row: &ModelRow, asked: Option<u64>) -> Option<Reason> {
-    let Some(own) = row.shape.length else { return models::wrong_length(row, asked.unwrap_or(LENGTH)) };
+    let Some(own) = row.shape.length else { return models::wrong_length(row, asked?, 0) };
     let asked = asked.filter(|asked| *asked != own)?;
     let why = format!("{} always takes {own}", row.name);
     Some(Reason::new(format!("{asked} positions"), why, "leave --sequence out"))
@@ -200,7 +197,7 @@ fn show_one(args: &ModelsShowArgs) -> CliResult {
     let own = own_models(args.catalogue.as_deref())?;
     let known = models::find(&args.name, &own).cloned().map_or_else(|| missing(&args.name, &own), Ok);
     let row = &known.map_err(|reason| CliError::usage(anyhow!("{reason}")))?;
-    let length = row.shape.length.or(args.sequence).unwrap_or(LENGTH);
+    let length = row.shape.length.or(args.sequence).unwrap_or_else(|| row.usual_length());
     let refused = wrong_sequence(row, args.sequence);
     let shown = if args.precision.is_empty() { &SHOWN[..] } else { &args.precision };
     let memory: Vec<(Dtype, Footprint)> =

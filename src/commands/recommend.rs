@@ -51,12 +51,16 @@ pub fn run(args: &RecommendArgs) -> CliResult {
     let own = super::models::own_models(args.catalogue.as_deref())?;
     let store = gate::open(&directories, &mut console::tell)?;
     let mut runs = of_models(&store)?;
+    let is_some_run = !runs.is_empty();
     runs.extend(of_roofs(&store, &runs)?);
     let (model, prices) = (args.model.as_deref(), prices.as_ref());
     let asked = Recommending { goal, model, own: &own, prices, is_predicting: true };
     let document = models::recommend(&runs, asked);
     if document.models.is_empty() {
-        return Err(CliError::usage(nothing(model, &own)));
+        return Err(CliError::usage(match model {
+            Some(name) => not_there(name, &own),
+            None => unmeasured(store.results_dir(), is_some_run),
+        }));
     }
     if args.json {
         show::json(&document)?;
@@ -76,9 +80,18 @@ pub fn run(args: &RecommendArgs) -> CliResult {
     Ok(Exit::Pass)
 }
 
-/// Why there is no answer: a model of the catalogue would have one, be it that nothing is known.
-fn nothing(model: Option<&str>, own: &[ModelRow]) -> anyhow::Error {
-    let Some(name) = model else { return anyhow!("no stored run measured any model; `models` measures some") };
+/// Why there is no answer where nobody named a model.
+fn unmeasured(results_dir: &Path, is_some_run: bool) -> anyhow::Error {
+    let dir = results_dir.display();
+    if is_some_run {
+        anyhow!("no run in {dir} measured single passes of a model, which answers rest on; `models` measures some")
+    } else {
+        anyhow!("no run in {dir} measured any model; `models` measures some, or name the directory with --results-dir")
+    }
+}
+
+/// Why there is no answer of a model that was named: one of the catalogue would have one, be it that nothing is known.
+fn not_there(name: &str, own: &[ModelRow]) -> anyhow::Error {
     let near = models::nearest(name, own).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     anyhow!("neither the catalogue nor a stored run has a model `{name}`{near} (`models list` names all)")
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// Refuses an axis that the benchmark of an entry of `[[custom]]` does not have, and what is no value of one.
 pub(super) fn check_entry(section: &super::CustomSection) -> Result<(), String> {
     let name = &section.benchmark;
-    let axes = section.axes.iter().map(|(axis, values)| (axis.clone(), values.clone())).collect();
+    let axes = section.axes.iter().map(|(axis, values)| (axis.clone(), values.texts())).collect();
     let axes: Vec<(String, Vec<String>)> = renamed::axes(axes);
     let checked = match (frameworks::find(name), rsb_workloads::find(name)) {
         (Some(component), _) => frameworks::workloads_with(component, &axes)

@@ -45,6 +45,20 @@ fn models_that_are_none_are_named_with_what_is_near() {
 }
 
 #[test]
+fn why_nothing_can_be_recommended_is_told() {
+    let bench = Bench::new();
+    let said = bench.run(&["recommend"]).expect(2).stderr;
+    assert!(said.contains("measured any model") && said.contains("--results-dir"), "{said}");
+    let mut run: Value = serde_json::from_str(include_str!("../../docs/gallery/models.json")).unwrap();
+    for result in run["benchmarks"].as_array_mut().unwrap() {
+        result["metadata"]["parameters"]["workload"] = "generate".into();
+    }
+    bench.write_sealed("benchmark_results/runs/models.json", &run);
+    let said = bench.run(&["recommend"]).expect(2).stderr;
+    assert!(said.contains("single passes"), "{said}");
+}
+
+#[test]
 fn a_model_is_shown_in_the_precisions_asked_for_and_says_which_positions_it_takes() {
     let bench = Bench::new();
     let show = |more: &[&str]| bench.run(&[&["models", "show"], more].concat()).expect(0);

@@ -58,6 +58,20 @@ fn the_latest_run_is_the_one_measured_last_whatever_clocks_say() {
     assert_eq!(judged(&bench, 3)["current_run_id"], "third");
 }
 
+#[test]
+fn where_all_runs_were_imported_one_must_be_named() {
+    let (_bench, run) = with_run();
+    let mut imported = again(&run, "imported");
+    (imported["imported"], imported["sequence"]) = (true.into(), Value::Null);
+    let alone = Bench::new();
+    stored(&alone, &imported);
+    for arguments in [&["chart", "line"][..], &["report"], &["gate"]] {
+        let said = alone.run(arguments);
+        let said = said.stdout.clone() + &said.stderr;
+        assert!(said.contains("all imported") && said.contains("such as imported"), "{arguments:?}: {said}");
+    }
+}
+
 fn read_baseline(bench: &Bench, name: &str) -> Value {
     bench.run(&["baseline", "show", name, "--json"]).expect(0).json()
 }

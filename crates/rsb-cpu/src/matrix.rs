@@ -130,7 +130,7 @@ pub(super) fn reads_once(op: &Gemm) -> bool {
 impl Room {
     fn new(way: &Way, op: &Gemm, (rows, columns): (usize, usize)) -> Option<Self> {
         let depth = op.k as usize;
-        let words = way.words(depth).min(block::DEPTH);
+        let words = way.words(depth).min(way.depth);
         let (tile_rows, tile_columns) = way.tile;
         let room = |most: usize, count: usize, tile: usize| {
             lines(most.min(count.next_multiple_of(tile)).next_multiple_of(tile) * words)

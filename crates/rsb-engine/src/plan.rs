@@ -138,10 +138,9 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
     } else {
         suites::breadth_of(selection.profile)
     };
-    let notes = devices.iter().filter_map(|device| rsb_workloads::sized_down(device)).collect();
     let compares = selection.compares_backends();
     let chosen = devices.iter().map(|device| (*device).clone()).collect();
-    let mut plan = Plan { notes, devices: chosen, ..Plan::default() };
+    let mut plan = Plan { devices: chosen, ..Plan::default() };
     for (index, wanted) in wanted.iter().enumerate() {
         let before = plan.cases.len() + plan.skipped.len();
         for device in places(wanted.benchmark, selection, machine, &devices) {
@@ -157,10 +156,11 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
             }
         }
         let has_none = plan.cases.len() + plan.skipped.len() == before;
-        if has_none && !selection.names.is_empty() && selection.backend.is_none_or(|asked| asked == BackendId::Cpu) {
-            plan.skipped.push(nowhere(wanted.benchmark, machine));
+        if has_none && !selection.names.is_empty() {
+            plan.skipped.extend(nowhere(wanted.benchmark, selection.backend, machine));
         }
     }
+    plan.notes = devices.iter().filter_map(|device| rsb_workloads::sized_down(device, &plan.cases)).collect();
     plan.skipped.extend(missing_devices(selection, machine, &wanted));
     let is_broken = |case: &Case| machine.broken.iter().any(|backend| case.device == CaseDevice::Backend(*backend));
     (plan.failed, plan.skipped) = plan.skipped.into_iter().partition(|(case, _)| is_broken(case));
@@ -304,12 +304,16 @@ fn places<'m>(
     }
 }
 
-/// The entry for a benchmark asked for by name that no device here can run: what the first backend of GPUs lacks.
-fn nowhere(benchmark: &dyn Benchmark, machine: &Machine) -> (Case, Reason) {
-    match machine.missing.first() {
-        Some((backend, reason)) => absent(benchmark.name(), *backend, reason),
-        None => absent(benchmark.name(), BackendId::Cpu, &unfit(benchmark, BackendId::Cpu)),
-    }
+/// The entry for a benchmark asked for by name that no device here can run: that it is not for the backend asked for, else
+/// what the first backend of GPUs lacks. A backend that is missing has its own entry ([`missing_devices`]).
+fn nowhere(benchmark: &dyn Benchmark, asked: Option<BackendId>, machine: &Machine) -> Option<(Case, Reason)> {
+    let backend = match (asked, machine.missing.first()) {
+        (Some(asked), _) if machine.missing.iter().any(|(backend, _)| *backend == asked) => return None,
+        (Some(asked), _) => asked,
+        (None, Some((backend, reason))) => return Some(absent(benchmark.name(), *backend, reason)),
+        (None, None) => BackendId::Cpu,
+    };
+    Some(absent(benchmark.name(), backend, &unfit(benchmark, backend)))
 }
 
 /// Why `benchmark` has no cases on devices of `backend`.

@@ -61,24 +61,28 @@ struct Scenario {
     axes: BTreeMap<String, Spanned<AxisValues>>,
 }
 
-/// One value or several.
-#[derive(Debug, Clone, Deserialize)]
+/// One value of an axis or several, as files have them.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum AxisValues {
+#[allow(missing_docs)]
+pub enum AxisValues {
     One(AxisValue),
     Several(Vec<AxisValue>),
 }
 
-#[derive(Debug, Clone, Deserialize)]
+/// A value of an axis: numbers need no quotes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum AxisValue {
+#[allow(missing_docs)]
+pub enum AxisValue {
     Whole(i64),
     Number(f64),
     Text(String),
 }
 
 impl AxisValues {
-    pub(crate) fn texts(&self) -> Vec<String> {
+    /// The values, as the command line has them.
+    pub fn texts(&self) -> Vec<String> {
         let text = |value: &AxisValue| match value {
             AxisValue::Whole(number) => number.to_string(),
             AxisValue::Number(number) => number.to_string(),

@@ -2,6 +2,7 @@
 //! or escapes; [`Table::text`] lays it out for a terminal, [`Table::markdown`] writes it as Markdown, and a terminal
 //! interface or a page can draw the same columns and rows.
 
+mod cut;
 mod markdown;
 #[cfg(test)]
 mod tests;

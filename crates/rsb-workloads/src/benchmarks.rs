@@ -24,7 +24,7 @@ mod tensor_ops;
 
 use rsb_device::DeviceInfo;
 use rsb_model::shape::{format_bytes, parse_shape, rounded_bytes};
-use rsb_model::{BackendId, DeviceType, Dtype, Note, Params, Reason};
+use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Dtype, Note, Params, Reason};
 
 use crate::benchmark::{Benchmark, Grid, unusable};
 
@@ -136,8 +136,15 @@ fn affordable(device: &DeviceInfo, wanted: u64) -> u64 {
     if wanted <= affordable { wanted } else { affordable.next_power_of_two() / 2 }
 }
 
-/// What is to be said when so little memory of `device` is free that cases are smaller than they should be.
-pub fn sized_down(device: &DeviceInfo) -> Option<Note> {
+/// Whose arrays are as large as the caches ask for.
+const OF_MEMORY: [&str; 3] = ["memory-bandwidth", "memory-tiers", "inference"];
+
+/// What is to be said when so little memory of `device` is free that some of `cases` are smaller than they should be.
+pub fn sized_down(device: &DeviceInfo, cases: &[Case]) -> Option<Note> {
+    let here = CaseDevice::Device(device.device);
+    if !cases.iter().any(|case| case.device == here && OF_MEMORY.contains(&case.benchmark.as_str())) {
+        return None;
+    }
     let wanted = wanted_stream_size(last_level_cache(device));
     let found = affordable(device, wanted);
     (found < wanted).then(|| {

@@ -45,8 +45,8 @@ pub enum UsageError {
 
 /// Every case of `benchmark` on `device`. Each pair of `overrides` (from `--axis name=v1,v2`) replaces the values of
 /// an axis in every grid; cases that then coincide are given once. An impossible combination (a size that does not fit
-/// in memory, more threads than there are, stores of a read) comes with its reason instead of being left out. A device
-/// that the benchmark does not run on has no cases.
+/// in memory, more threads than there are, stores of a read) comes with its reason instead of being left out; those of
+/// an operation that another grid has do not. A device that the benchmark does not run on has no cases.
 ///
 /// # Errors
 /// For an axis that the benchmark does not have, and for text that is not a value of its axis.
@@ -62,19 +62,32 @@ pub fn cases(
     }
     let mut found: Vec<CaseOrReason> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    for grid in benchmark.grids(breadth, device) {
-        for params in points(benchmark, &grid, &overrides) {
+    let grids = benchmark.grids(breadth, device);
+    for grid in &grids {
+        for params in points(benchmark, grid, &overrides) {
             let case = case(benchmark, device, params);
-            if !seen.insert(case.id.clone()) {
+            let refused = impossible(benchmark, device, &case.params);
+            if (refused.is_some() && is_of_another(&case.params, grid, &grids)) || !seen.insert(case.id.clone()) {
                 continue;
             }
-            found.push(match impossible(benchmark, device, &case.params) {
+            found.push(match refused {
                 None => Ok(case),
                 Some(reason) => Err((case, reason)),
             });
         }
     }
     Ok(found)
+}
+
+/// Whether what `params` do is of another grid than `grid`, and here only because it was asked for.
+fn is_of_another(params: &Params, grid: &Grid, grids: &[Grid]) -> bool {
+    const OPERATION: &str = "operation";
+    let asked = params.text(OPERATION);
+    let has_it = |grid: &Grid| {
+        let mut values = grid.iter().filter(|(name, _)| *name == OPERATION).flat_map(|(_, values)| values);
+        values.any(|value| Some(value.as_str()) == asked)
+    };
+    !has_it(grid) && grids.iter().any(has_it)
 }
 
 /// Checks the names and values of `overrides`, on whatever device they may be meant for.

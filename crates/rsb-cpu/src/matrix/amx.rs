@@ -128,6 +128,7 @@ macro_rules! tiles {
             type B = $packing;
             const ROWS: usize = PANEL;
             const COLUMNS: usize = PANEL;
+            const DEPTH: usize = 1024;
             /// With `DEPTH` words in each, half a megabyte.
             const BLOCK: usize = 128;
             const STEP: usize = SIDE;

@@ -8,9 +8,6 @@ use super::tile::{less_128_of_b, tile};
 use super::unit::Unit;
 use super::{Room, Task, is_direct};
 
-/// Words in depth of a block. A panel of B is then in the second cache, not in the first, and is asked for ahead: it is read in a
-/// row. What costs is C, which every block in depth reads and writes again.
-pub(super) const DEPTH: usize = 1024;
 /// Columns of a block of B: 8 MB.
 pub(super) const COLUMNS: usize = 2048;
 
@@ -28,6 +25,8 @@ pub(super) unsafe trait Multiply {
     const ROWS: usize;
     /// Columns of a tile.
     const COLUMNS: usize;
+    /// Words in depth of a block: the more, the less often C is read and written again.
+    const DEPTH: usize;
     /// Rows of a block of A, which with `DEPTH` words in each is in the second cache.
     const BLOCK: usize;
     /// Words that are multiplied at once.
@@ -83,8 +82,11 @@ where
     type B = B;
     const ROWS: usize = R;
     const COLUMNS: usize = W;
-    /// With `DEPTH` words in each, 2 MB.
-    const BLOCK: usize = 480;
+    /// Wide vectors: a panel of B is in the second cache, not in the first, and is asked for ahead, since it is read in a row. Narrow
+    /// ones read A twice as often for as many products, and are faster with both in their caches.
+    const DEPTH: usize = if U::LANES > 8 { 1024 } else { 512 };
+    /// With `DEPTH` words in each, 2 MB; for narrow vectors 240 KiB.
+    const BLOCK: usize = if U::LANES > 8 { 480 } else { 120 };
     const STEP: usize = 1;
 
     #[inline(always)]
@@ -129,8 +131,8 @@ pub(super) unsafe fn block<M: Multiply>(task: &Task<'_>, room: &mut Room) {
     let all = a.depth.div_ceil(<M::A as Packing>::GROUP).next_multiple_of(M::STEP);
     for j in (0..columns.len()).step_by(COLUMNS) {
         let width = COLUMNS.min(columns.len() - j);
-        for word in (0..all).step_by(DEPTH) {
-            let words = word..all.min(word + DEPTH);
+        for word in (0..all).step_by(M::DEPTH) {
+            let words = word..all.min(word + M::DEPTH);
             // SAFETY: rows, columns and words of the matrices, in a room for as many; tiles within this part of C.
             unsafe {
                 M::pack_b(b, (columns.start + j, width), &words, packed_b);

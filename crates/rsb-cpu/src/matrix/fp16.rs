@@ -28,6 +28,7 @@ unsafe impl Multiply for Fp16Avx512 {
     type B = Pairs;
     const ROWS: usize = ROWS;
     const COLUMNS: usize = COLUMNS;
+    const DEPTH: usize = 1024;
     const BLOCK: usize = 480;
     const STEP: usize = 1;
 

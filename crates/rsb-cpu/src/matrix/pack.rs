@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::tile::ask_for;
 use super::unit::{MOST_LANES, Unit};
 
 /// How elements become a word of 32 bits.
@@ -129,7 +130,8 @@ packing!(
     1,
     |element, index| element << index,
     |word| word,
-    |at| *at
+    |at| *at,
+    columns: columns_as_they_lie
 );
 packing!(
     /// bf16 as f32, whose upper half it is.
@@ -189,6 +191,17 @@ packing!(
     |word| word,
     |at| Self::word(at, 1, 2)
 );
+
+/// As [`Packing::columns`], of one row of words. Of words one by one a compiler does not make a copy.
+///
+/// # Safety
+/// As there.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn columns_as_they_lie<const WIDTH: usize>(at: *const u32, _step: usize, to: *mut u32) {
+    // SAFETY: by the promise of the caller.
+    unsafe { to.copy_from_nonoverlapping(at, WIDTH) };
+}
 
 /// As [`Packing::columns`], of two rows of 16 bits that are interleaved. A compiler does not see that by itself.
 ///
@@ -293,7 +306,14 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
             for word in whole.clone() {
                 let start = start.add(word * P::GROUP * source.step);
                 for panel in 0..panels {
-                    P::columns::<WIDTH>(start.add(panel * WIDTH), source.step, place(panel, word));
+                    let (at, to) = (start.add(panel * WIDTH), place(panel, word));
+                    for element in (0..WIDTH).step_by(LINE * size_of::<u32>() / size_of::<P::Element>()) {
+                        ask_for(at.wrapping_add(P::GROUP * source.step + element).cast());
+                    }
+                    for lane in (0..WIDTH).step_by(LINE) {
+                        ask_for(to.wrapping_add(2 * WIDTH + lane));
+                    }
+                    P::columns::<WIDTH>(at, source.step, to);
                 }
             }
         }
@@ -327,6 +347,16 @@ unsafe fn transpose<P: Packing, const WIDTH: usize>((start, lane): (*const P::El
     let mut first = 0;
     while first < WIDTH {
         let lanes = LANES.min(WIDTH - first);
+        if size_of::<P::Element>() == size_of::<u32>() {
+            for word in 0..LINE {
+                for index in first..first + lanes {
+                    // SAFETY: words of the lane, and within the panel, by the promise of the caller.
+                    unsafe { *to.add(word * WIDTH + index) = P::next(start.add(index * lane + word)) };
+                }
+            }
+            first += LANES;
+            continue;
+        }
         let mut lines = [[0; LINE]; LANES];
         for (index, line) in lines.iter_mut().take(lanes).enumerate() {
             for (word, to) in line.iter_mut().enumerate() {

@@ -4,10 +4,12 @@ use super::unit::Unit;
 
 /// Words of B that are asked for before they are needed.
 const AHEAD: usize = 512;
+/// The same of A, in steps.
+const STEPS_AHEAD: usize = 32;
 
 /// Asks for the cache line there, which need not be anybody's.
 #[inline(always)]
-fn ask_for(at: *const u32) {
+pub(super) fn ask_for(at: *const u32) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -39,6 +41,7 @@ pub(super) unsafe fn tile<U: Unit, const ROWS: usize, const VECTORS: usize>(
         }
         for _ in 0..words {
             let columns: [U::Vector; VECTORS] = std::array::from_fn(|v| U::load(b.add(v * U::LANES)));
+            ask_for(a.wrapping_add(STEPS_AHEAD * ROWS));
             for line in (0..VECTORS * U::LANES).step_by(16) {
                 ask_for(b.wrapping_add(AHEAD + line));
             }

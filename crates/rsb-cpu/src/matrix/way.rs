@@ -33,6 +33,8 @@ pub(super) struct Way {
     pub(super) tile: (usize, usize),
     /// Rows of a block of A.
     pub(super) rows: usize,
+    /// Words in depth of a block.
+    pub(super) depth: usize,
     /// Elements of A in a word.
     group: usize,
     /// Words that are multiplied at once.
@@ -42,7 +44,7 @@ pub(super) struct Way {
 impl Way {
     const fn new<M: Multiply>(name: &'static str, block: Sums, few: Option<Few>) -> Self {
         let (tile, group) = ((M::ROWS, M::COLUMNS), <M::A as Packing>::GROUP);
-        Self { name, block, few, tile, rows: M::BLOCK, group, step: M::STEP }
+        Self { name, block, few, tile, rows: M::BLOCK, depth: M::DEPTH, group, step: M::STEP }
     }
 
     /// Words of so many elements in depth.

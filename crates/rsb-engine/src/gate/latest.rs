@@ -37,6 +37,12 @@ fn known_latest(store: &Store) -> Result<Run, EngineError> {
     store.refresh().map_err(EngineError::usage)?;
     store.latest().map_err(EngineError::usage)?.ok_or_else(|| {
         let dir = store.results_dir().display();
+        if let Some(newest) = store.runs().ok().and_then(|runs| runs.into_iter().next()) {
+            return EngineError::no_verdict(anyhow!(
+                "the runs in {dir} were all imported, and none was measured here; name the one that is meant, such as {}",
+                newest.run_id
+            ));
+        }
         let broken = store.left_out_after(None);
         let why = broken.first().map_or_else(String::new, |(path, problem)| format!("; `{}`: {problem}", path.display()));
         EngineError::no_verdict(anyhow!(

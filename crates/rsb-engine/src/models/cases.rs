@@ -10,9 +10,6 @@ use super::compatibility::{GENERATE, LOAD, Wanted, refusal, runtime};
 use super::{DEFINITION, Footprint};
 use crate::frameworks::{self, Component, WORKLOAD, Workload};
 
-/// Positions of an input whose length can be chosen, where nobody chose.
-const LENGTH: u64 = 128;
-
 /// What is wanted of the models.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelWish<'a> {
@@ -73,6 +70,7 @@ pub fn cases(
                 runtime: &point.runtime,
                 dtype: point.dtype,
                 length: point.length,
+                tokens: point.tokens(),
                 device,
             };
             let refused = refusal(&wanted).or_else(|| untunable(&point)).or_else(|| too_large(row, &point, info));
@@ -103,6 +101,11 @@ struct ModelPoint {
 }
 
 impl ModelPoint {
+    /// Tokens that it writes after its input.
+    fn tokens(&self) -> u64 {
+        self.own.text("output_length").and_then(|count| count.parse().ok()).unwrap_or_default()
+    }
+
     fn params(&self, row: &ModelRow) -> Params {
         self.own
             .clone()
@@ -187,7 +190,7 @@ impl<'a> Asked<'a> {
         let batches = self.numbers("batch_size", if few { &[1] } else { &[1, 8] });
         let lengths = match row.shape.length {
             Some(own) => vec![own],
-            None => self.numbers("sequence_length", &[LENGTH]),
+            None => self.numbers("sequence_length", &[row.usual_length()]),
         };
         let dtypes: Vec<Dtype> = self.values("dtype").iter().filter_map(|name| name.parse().ok()).collect();
         let runtimes = self.values("runtime");

@@ -256,6 +256,11 @@ fn transformers() -> String {
     "transformers".to_owned()
 }
 
+/// Positions of an image of so many with a few words beside it.
+pub(super) const fn with_words(image_tokens: u64) -> u64 {
+    image_tokens.saturating_add(16)
+}
+
 impl ModelRow {
     /// A name that leads to no model, and why.
     pub fn refused(name: &str, reason: Reason) -> Self {
@@ -282,6 +287,13 @@ impl ModelRow {
     /// How large it is.
     pub fn size(&self) -> SizeClass {
         SizeClass::of(self.parameters)
+    }
+
+    /// Positions of the input where nobody chose: its own, or 128, or as near as it can have.
+    pub fn usual_length(&self) -> u64 {
+        const USUAL: u64 = 128;
+        let ModelShape { length, positions, image_tokens, .. } = self.shape;
+        length.unwrap_or_else(|| USUAL.max(image_tokens.map_or(1, with_words)).min(positions.unwrap_or(u64::MAX)))
     }
 
     /// Whether it writes tokens one after another.

@@ -2,7 +2,7 @@
 
 use rsb_model::{BackendId, DeviceRef, Dtype, Reason};
 
-use super::catalogue::{Family, ModelRow};
+use super::catalogue::{Family, ModelRow, with_words};
 
 /// What a model runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +84,8 @@ pub struct Wanted<'a> {
     pub dtype: Dtype,
     /// Positions of the input.
     pub length: u64,
+    /// Tokens that are written after it.
+    pub tokens: u64,
     /// Where.
     pub device: DeviceRef,
 }
@@ -123,7 +125,7 @@ pub fn refusal(wanted: &Wanted<'_>) -> Option<Reason> {
         let why = "PyTorch's exporter has no ONNX for images within a text (masked_scatter)";
         return Some(Reason::new(what, why, "choose --backend openvino"));
     }
-    wrong_type(runtime, dtype, device, what).or_else(|| wrong_length(row, wanted.length))
+    wrong_type(runtime, dtype, device, what).or_else(|| wrong_length(row, wanted.length, wanted.tokens))
 }
 
 /// A type that a runtime does not have there.
@@ -143,16 +145,26 @@ fn wrong_type(runtime: &Runtime, dtype: Dtype, device: DeviceRef, what: String) 
     Some(Reason::new(what, why, format!("choose --precision {nearest}")))
 }
 
-/// Why `row` does not take `length` positions.
-pub fn wrong_length(row: &ModelRow, length: u64) -> Option<Reason> {
+/// Why `row` does not take `length` positions, or not so many `tokens` after them.
+pub fn wrong_length(row: &ModelRow, length: u64, tokens: u64) -> Option<Reason> {
     let what = format!("{length} positions");
     if let Some(most) = row.shape.positions.filter(|most| length > *most) {
         let why = format!("{} has {most}", row.name);
         return Some(Reason::new(what, why, format!("choose --sequence {most} or less")));
     }
+    // Where a decoder of its own writes them, they are not among the positions of the input.
+    let is_one_sequence = matches!(row.family, Family::DecoderOnly | Family::MixtureOfExperts | Family::Multimodal);
+    if let Some(most) = row.shape.positions.filter(|most| is_one_sequence && length.saturating_add(tokens) > *most) {
+        let why = format!("{} has {most} for both", row.name);
+        let cure = match most.saturating_sub(tokens) {
+            0 => format!("choose --axis output_length={} or less", most - length),
+            left => format!("choose --sequence {left} or less"),
+        };
+        return Some(Reason::new(format!("{what} and {tokens} tokens after them"), why, cure));
+    }
     let image = row.shape.image_tokens.filter(|image| length <= *image)?;
     let why = format!("an image alone takes {image} of {}", row.name);
-    Some(Reason::new(what, why, format!("choose --sequence {} or more", image + 16)))
+    Some(Reason::new(what, why, format!("choose --sequence {} or more", with_words(image))))
 }
 
 #[cfg(test)]
@@ -184,14 +196,22 @@ mod tests {
             ("gpt2", "forward", "qnn", Dtype::I8, 128, DeviceRef::CPU, None),
             ("gpt2", "forward", "qnn", Dtype::F32, 128, DeviceRef::CPU, Some("--precision i8")),
             ("gpt2", "forward", "pytorch", Dtype::F32, 2048, DeviceRef::CPU, Some("--sequence 1024")),
+            ("gpt2", "forward", "pytorch", Dtype::F32, 1024, DeviceRef::CPU, None),
+            ("gpt2", "generate", "pytorch", Dtype::F32, 1016, DeviceRef::CPU, None),
+            ("gpt2", "generate", "pytorch", Dtype::F32, 1024, DeviceRef::CPU, Some("--sequence 1016")),
+            ("rag-token-tiny", "generate", "pytorch", Dtype::F32, 1024, DeviceRef::CPU, None),
             ("llava-1.5-7b", "forward", "pytorch", Dtype::F32, 128, DeviceRef::CPU, Some("--sequence 592")),
         ] {
             let row = find(model, &[]).unwrap();
-            let refused = refusal(&Wanted { row, workload, runtime, dtype, length, device });
+            let tokens = if workload == GENERATE { 8 } else { 0 };
+            let refused = refusal(&Wanted { row, workload, runtime, dtype, length, tokens, device });
             let said = refused.as_ref().map(|reason| reason.cure.as_str());
             assert_eq!(said.is_some(), cure.is_some(), "{model} {workload} {runtime}: {refused:?}");
             assert!(said.unwrap_or_default().contains(cure.unwrap_or_default()), "{refused:?}");
         }
+        let gpt2 = find("gpt2", &[]).unwrap();
+        let refused = wrong_length(gpt2, 24, 2000).unwrap();
+        assert!(refused.cure.contains("output_length=1000 or less"), "{refused:?}");
         assert_eq!(RUNTIMES.map(|runtime| runtime.name), RUNTIME_NAMES);
     }
 }

@@ -25,13 +25,15 @@ impl Footprint {
     /// What `row` needs for `batch` sequences of `length` positions in `dtype`.
     pub fn of(row: &ModelRow, dtype: Dtype, batch: u64, length: u64) -> Self {
         let size = bytes_of(dtype);
+        // Whole numbers are for weights: what is computed from them stays in f32.
+        let computed = if size < 2 { bytes_of(Dtype::F32) } else { size };
         let shape = &row.shape;
         let kept = shape.cache.unwrap_or(0) * length + shape.state.unwrap_or(0);
         let between = length * VECTORS * shape.hidden + length * shape.vocabulary.unwrap_or(0);
         Self {
             weights_bytes: row.parameters.saturating_mul(size),
-            cache_bytes: batch.saturating_mul(kept).saturating_mul(size),
-            activations_bytes: batch.saturating_mul(between).saturating_mul(size),
+            cache_bytes: batch.saturating_mul(kept).saturating_mul(computed),
+            activations_bytes: batch.saturating_mul(between).saturating_mul(computed),
         }
     }
 
@@ -73,6 +75,9 @@ mod tests {
         assert_eq!(needed.cache_bytes, 2 * 32 * 4096 * 2 * 4096);
         let twice = Footprint::of(llama, Dtype::F16, 2, 4096);
         assert_eq!((twice.weights_bytes, twice.cache_bytes), (needed.weights_bytes, 2 * needed.cache_bytes));
+        let [whole, single] = [Dtype::I8, Dtype::F32].map(|dtype| Footprint::of(llama, dtype, 1, 4096));
+        assert_eq!((whole.weights_bytes, whole.cache_bytes), (single.weights_bytes / 4, single.cache_bytes));
+        assert_eq!(whole.activations_bytes, single.activations_bytes);
         let mamba = find("mamba-130m", &[]).unwrap();
         let kept = |length| Footprint::of(mamba, Dtype::F32, 1, length).cache_bytes;
         assert_eq!(kept(16), kept(4096), "a state does not grow with the input");

@@ -83,9 +83,9 @@ fn seen_in(run: &Run, result: &BenchmarkResult) -> Option<(Place, ModelCompatibi
 fn by_rule((family, runtime, backend, dtype): Place) -> ModelCompatibility {
     let row = catalogue().iter().find(|row| row.family == family && row.size() == SizeClass::Tiny);
     let reason = row.and_then(|row| {
-        let length = row.shape.length.unwrap_or(128);
+        let length = row.usual_length();
         let device = DeviceRef { backend, index: 0 };
-        refusal(&Wanted { row, workload: "forward", runtime, dtype, length, device })
+        refusal(&Wanted { row, workload: "forward", runtime, dtype, length, tokens: 0, device })
     });
     let standing = if reason.is_some() { Compatibility::NotPossible } else { Compatibility::Unknown };
     ModelCompatibility {

@@ -254,7 +254,7 @@ fn possible(row: &ModelRow, known: &Known, batch: u64, length: u64) -> Result<()
     let (Ok(device), Ok(dtype)) = (place.device.parse::<DeviceRef>(), place.dtype.parse::<Dtype>()) else {
         return Ok(());
     };
-    let wanted = Wanted { row, workload: "forward", runtime: &place.backend, dtype, length, device };
+    let wanted = Wanted { row, workload: "forward", runtime: &place.backend, dtype, length, tokens: 0, device };
     if let Some(reason) = refusal(&wanted) {
         return Err(reason);
     }

@@ -15,9 +15,6 @@ use super::predict::Predictor;
 use super::prices::Prices;
 use super::{DEFINITION, MODELS, SizeClass};
 
-/// Positions of an input whose length can be chosen, where nobody measured the model.
-const LENGTH: u64 = 128;
-
 /// What a model is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
@@ -103,11 +100,8 @@ pub fn recommend(runs: &[Run], asked: Recommending<'_>) -> RecommendDocument {
             None if models.is_empty() && predictor.places().is_empty() => Vec::new(),
             None => asked.own.iter().chain(representatives()).collect(),
         };
-        let more: Vec<ModelAdvice> = more
-            .into_iter()
-            .filter(|row| !is_known(row))
-            .map(|row| advice(row, row.shape.length.unwrap_or(LENGTH)))
-            .collect();
+        let more: Vec<ModelAdvice> =
+            more.into_iter().filter(|row| !is_known(row)).map(|row| advice(row, row.usual_length())).collect();
         models.extend(more);
     }
     for advice in &mut models {

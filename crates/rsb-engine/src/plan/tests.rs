@@ -141,7 +141,37 @@ fn what_needs_no_gpu_is_planned_on_the_host() {
     let entries = Selection { custom: vec![listed], ..selection(&[], Suite::Custom) };
     assert!(!plan(&entries, &machine()).unwrap().cases.is_empty(), "an entry is as good as a name");
     let vulkan = Selection { backend: Some(BackendId::Vulkan), ..selection(&["kernel-compilation"], Suite::Quick) };
-    assert!(plan(&vulkan, &machine()).unwrap().cases.is_empty());
+    let planned = plan(&vulkan, &machine()).unwrap();
+    let [(_, reason)] = planned.skipped.as_slice() else { panic!("{planned:?}") };
+    assert!(planned.cases.is_empty() && reason.cure.contains("choose cpu"), "{reason}");
+}
+
+#[test]
+fn what_is_not_for_the_backend_asked_for_says_so() {
+    let on = |name: &str, backend| {
+        let planned = plan(&Selection { backend, ..selection(&[name], Suite::Quick) }, &machine()).unwrap();
+        assert!(planned.cases.is_empty());
+        planned.skipped.iter().map(|(case, reason)| format!("{} {reason}", case.id)).collect::<Vec<_>>().join(";")
+    };
+    let own = on("launch-latency", Some(BackendId::Cpu));
+    assert!(own.contains("launch-latency/cpu ") && own.contains("--backend rocm"), "{own}");
+    for backend in [None, Some(BackendId::Rocm)] {
+        let missing = on("launch-latency", backend);
+        assert!(missing.contains("launch-latency/rocm ") && missing.contains("no driver"), "{missing}");
+        assert!(!missing.contains(';'), "told once: {missing}");
+    }
+}
+
+#[test]
+fn little_memory_is_told_where_arrays_are_smaller_for_it() {
+    let little = || {
+        let mut machine = machine();
+        machine.devices[0].usable_memory_bytes = 1 << 29;
+        machine
+    };
+    let notes = |name: &str| plan(&selection(&[name], Suite::Quick), &little()).unwrap().notes;
+    assert!(notes("memory-bandwidth")[0].to_string().contains("free memory"));
+    assert_eq!(notes("gemm"), []);
 }
 
 #[test]

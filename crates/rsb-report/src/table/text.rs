@@ -1,9 +1,8 @@
 //! A table for a terminal, aligned. Widths are counted in characters.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use rsb_model::shown::shorten;
-
+use super::cut::{cuts, length};
 use super::{Align, Cell, Fit, Table};
 use crate::style::{Style, Tone};
 
@@ -13,8 +12,8 @@ struct Band {
     used: Vec<usize>,
     widths: Vec<usize>,
     indent: usize,
-    /// Of each column what several of its cells would be, were they only cut in the middle.
-    alike: Vec<HashSet<String>>,
+    /// Of each column what stands for cells that it has no room for.
+    cuts: Vec<HashMap<String, String>>,
 }
 
 impl Band {
@@ -41,7 +40,7 @@ impl Table {
         }
         let mut bands = self.bands(&used, &widths, style.width);
         for band in &mut bands {
-            band.alike = band.used.iter().zip(&band.widths).map(|(&index, &width)| self.alike(index, width)).collect();
+            band.cuts = band.used.iter().zip(&band.widths).map(|(&index, &width)| self.cuts(index, width)).collect();
         }
         let heading: Vec<Cell> = self.columns.iter().map(|column| Cell::toned(&column.title, Tone::Strong)).collect();
         let mut out = self.lines(&heading, &bands, style);
@@ -130,27 +129,20 @@ impl Table {
         said.map(|(indent, line)| " ".repeat(indent) + &line).collect()
     }
 
-    /// What different cells of the column `index` would both be in `width` characters.
-    fn alike(&self, index: usize, width: usize) -> HashSet<String> {
-        let mut known: HashMap<String, &str> = HashMap::new();
-        let mut alike = HashSet::new();
+    /// What stands for cells of the column `index` that are longer than `width`, its title among them.
+    fn cuts(&self, index: usize, width: usize) -> HashMap<String, String> {
         let cells = self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.as_str());
-        for text in cells.filter(|text| length(text) > width) {
-            if *known.entry(elide(text, width)).or_insert(text) != text {
-                alike.insert(elide(text, width));
-            }
-        }
-        alike
+        let title = self.columns.get(index).map(|column| column.title.as_str());
+        cuts(cells.chain(title), width)
     }
 
     fn line(&self, cells: &[Cell], band: &Band, style: Style) -> String {
         let mut out = String::new();
         let mut owed = 0; // Padding is written only when text follows, so that no line ends in spaces.
-        for ((&index, &width), alike) in band.used.iter().zip(&band.widths).zip(&band.alike) {
+        for ((&index, &width), cuts) in band.used.iter().zip(&band.widths).zip(&band.cuts) {
             let (Some(cell), Some(column)) = (cells.get(index), self.columns.get(index)) else { continue };
-            let cut = elide(&cell.text, width);
-            let text = if alike.contains(&cut) { shorten(&cell.text, width) } else { cut };
-            let room = width.saturating_sub(length(&text));
+            let text = cuts.get(&cell.text).unwrap_or(&cell.text);
+            let room = width.saturating_sub(length(text));
             let (before, after) = match column.align {
                 Align::Left => (0, room),
                 Align::Right => (room, 0),
@@ -160,7 +152,7 @@ impl Table {
                 continue;
             }
             out.push_str(&" ".repeat(owed + before));
-            out.push_str(&style.paint(cell.tone, &text));
+            out.push_str(&style.paint(cell.tone, text));
             owed = after + GAP;
         }
         out.push('\n');
@@ -170,19 +162,4 @@ impl Table {
 
 fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
-}
-
-fn length(text: &str) -> usize {
-    text.chars().count()
-}
-
-/// `text` in at most `width` characters; its middle gives way, since ids differ at their ends.
-fn elide(text: &str, width: usize) -> String {
-    let count = length(text);
-    if count <= width {
-        return text.to_owned();
-    }
-    let kept = width.saturating_sub(1);
-    let head = kept * 2 / 5;
-    text.chars().take(head).chain(['…']).chain(text.chars().skip(count - (kept - head))).collect()
 }

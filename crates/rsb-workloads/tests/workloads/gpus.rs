@@ -44,6 +44,20 @@ fn a_cpu_has_no_cases_of_what_runs_on_gpus_alone() {
 }
 
 #[test]
+fn one_operation_alone_brings_no_skips_of_the_others() {
+    for operation in ["triad", "data-parallel", "peer-copy"] {
+        let asked = [("operation".to_owned(), vec![operation.to_owned()])];
+        let found = cases(find("multi-gpu").unwrap(), gpu().info(), Breadth::Standard, &asked).unwrap();
+        assert!(!found.is_empty() && found.iter().all(Result::is_ok), "{operation}: {found:?}");
+    }
+    // What was asked for and cannot be is a skip all the same.
+    let asked =
+        [("operation", "triad"), ("overlap", "on")].map(|(name, value)| (name.to_owned(), vec![value.to_owned()]));
+    let found = cases(find("multi-gpu").unwrap(), gpu().info(), Breadth::Quick, &asked).unwrap();
+    assert!(found.iter().any(Result::is_err), "{found:?}");
+}
+
+#[test]
 fn a_transfer_is_shown_against_its_link_and_refused_above_it() {
     let gpu = gpu();
     let to_gpu = fields(&gpu, "memory-transfer", &[("size", "1MiB")], 209_715.2).unwrap();
