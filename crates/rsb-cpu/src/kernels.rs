@@ -11,7 +11,7 @@ mod peak;
 mod quantized;
 mod rearrange;
 mod reduce;
-mod sixteen;
+pub(crate) mod sixteen;
 mod span;
 mod stream;
 mod vector;

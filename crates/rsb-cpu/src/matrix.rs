@@ -20,12 +20,13 @@ mod way;
 
 use std::sync::Mutex;
 
-use half::{bf16, f16};
+use rsb_device::convert::Sixteen;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::Gemm;
 use rsb_model::Dtype;
 
 use super::gemm::Product;
+use super::kernels::sixteen;
 use super::thread_pool::ThreadPool;
 use pack::Source;
 use share::Part;
@@ -224,13 +225,9 @@ unsafe fn finish(product: &Product, part: &Part, room: &Room) {
                 std::slice::from_raw_parts(sums.cast::<i32>(), columns),
             );
             match op.output_dtype() {
-                Dtype::F32 => combine(&op, product.c.slice_mut::<f32>(&elements), as_floats, |x| x, |x| x),
-                Dtype::F16 => {
-                    combine(&op, product.c.slice_mut::<f16>(&elements), as_floats, f16::to_f32, f16::from_f32);
-                }
-                Dtype::Bf16 => {
-                    combine(&op, product.c.slice_mut::<bf16>(&elements), as_floats, bf16::to_f32, bf16::from_f32);
-                }
+                Dtype::F32 => combine(&op, product.c.slice_mut::<f32>(&elements), as_floats),
+                Dtype::F16 => combine_wide(&op, Sixteen::F16, product.c.slice_mut::<u16>(&elements), as_floats),
+                Dtype::Bf16 => combine_wide(&op, Sixteen::Bf16, product.c.slice_mut::<u16>(&elements), as_floats),
                 _ => {
                     for (c, sum) in product.c.slice_mut::<i32>(&elements).iter_mut().zip(as_integers) {
                         let old = if op.reads_c() { op.beta * f64::from(*c) } else { 0.0 };
@@ -243,15 +240,32 @@ unsafe fn finish(product: &Product, part: &Part, room: &Room) {
 }
 
 /// C ← α·sums + β·C, without reading C where β is zero.
-fn combine<T: Copy>(op: &Gemm, c: &mut [T], sums: &[f32], wide: fn(T) -> f32, narrow: fn(f32) -> T) {
+fn combine(op: &Gemm, c: &mut [f32], sums: &[f32]) {
     let (alpha, beta) = (op.alpha as f32, op.beta as f32);
-    for (c, sum) in c.iter_mut().zip(sums) {
-        *c = narrow(if op.reads_c() { alpha * sum + beta * wide(*c) } else { alpha * sum });
+    if op.reads_c() {
+        c.iter_mut().zip(sums).for_each(|(c, sum)| *c = alpha * sum + beta * *c);
+    } else {
+        c.iter_mut().zip(sums).for_each(|(c, sum)| *c = alpha * sum);
+    }
+}
+
+/// The same of a C of 16 bits.
+fn combine_wide(op: &Gemm, format: Sixteen, c: &mut [u16], sums: &[f32]) {
+    let mut wide = [0.0; sixteen::BLOCK];
+    for (c, sums) in c.chunks_mut(sixteen::BLOCK).zip(sums.chunks(sixteen::BLOCK)) {
+        let wide = &mut wide[..c.len()];
+        if op.reads_c() {
+            sixteen::widen(format, c, wide);
+        }
+        combine(op, wide, sums);
+        sixteen::narrow(format, wide, c);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use half::{bf16, f16};
+
     use super::super::kernels::Span;
     use super::*;
 

@@ -60,6 +60,7 @@ const LEFT_OUT: &[&str] = &[
     // What was recorded, and what others license.
     "tests/fixtures/",
     "baselines/",
+    "docs/gallery/",
     "LICENSE",
     "Cargo.lock",
     // What earlier versions were called.

@@ -1,11 +1,12 @@
 """How far predictions of `recommend` are off: the figures of docs/recommendation.md.
 
     python3 python/checks/recommendation/study.py fit DIR  # chooses the constants, by the fitted models alone
-    python3 python/checks/recommendation/study.py report   # the error, by the models kept apart
+    python3 python/checks/recommendation/study.py report MACHINE   # the error, by the models kept apart
+    python3 python/checks/recommendation/study.py across FROM TO   # a machine of which nothing but peaks is known, from another
     python3 python/checks/recommendation/study.py published DIR   # the same by figures that others published
 
 The prediction is that of crates/rsb-engine/src/models/predict.rs: the logarithm of a time over that of a roofline is a Gaussian
-process over places, runtimes, families and sizes. Leaving a model out is leaving a block of the covariance out.
+process over places, runtimes, families and sizes. A machine is a directory here, with times.csv and, where they were measured, peaks.csv. Leaving a model out is leaving a block of the covariance out.
 """
 from __future__ import annotations
 
@@ -29,11 +30,15 @@ PASSES = 16
 CONSTANTS = {
     "call_us": 3.26, "any": 0.0307, "runtime": 0.179, "place": 0.0638, "family": 0.165, "family_runtime": 0.236, "size": 0.0357,
     "size_runtime": 0.0297, "size_place": 0.151, "model": 0.0242, "model_runtime": 0.164, "noise": 0.0901, "length": 3.86,
+    "roof": 0.85,
 }
 # Steps of the search for them.
 STEPS = 400
 # Of a normal distribution, eight in ten.
 EIGHT_IN_TEN = 1.2816
+
+
+NO_ROOF = (1.0, 1.0)
 
 
 @dataclass
@@ -52,10 +57,12 @@ class Cell:
     # The most that the place does a second.
     peak: float = 1.0
     bandwidth: float = 1.0
+    # Whether that was measured, or is the most that a pass reached.
+    measured: bool = False
 
     @classmethod
-    def of(cls, row: dict, roof: tuple):
-        """A row of times.csv."""
+    def of(cls, row: dict, machine: str, roof: tuple):
+        """A row of the times.csv of a machine."""
         known = ROWS[row["model"]]
         batch, length, shape, work = int(row["batch"]), int(row["length"]), known["shape"], known["work"]
         (a, c, d), (p, q) = work["flops"], work["operations"]
@@ -63,9 +70,9 @@ class Cell:
         moved = PASSES * shape["layers"] * shape["hidden"] + shape.get("vocabulary", 0)
         return cls(
             model=row["model"], family=known["family"], shape=f"{batch}x{length}", runtime=row["runtime"],
-            place=(row["runtime"], row["threads"]), flops=batch * (a + c * length + d * length**2), calls=p + q * length,
+            place=(machine, row["runtime"], row["threads"]), flops=batch * (a + c * length + d * length**2), calls=p + q * length,
             bytes=4.0 * (weights + batch * length * moved), seconds=float(row["ms"]) / 1e3,
-            peak=roof[0], bandwidth=roof[1],
+            peak=roof[0], bandwidth=roof[1], measured=roof != NO_ROOF,
         )
 
     def roofline(self) -> float:
@@ -77,14 +84,14 @@ class Cell:
         return self.flops / self.peak + self.bytes / self.bandwidth + self.calls * constants["call_us"] * 1e-6
 
 
-def cells() -> list[Cell]:
-    """Everything that was measured; by the peaks that `compute-peak` and `memory-bandwidth` measured, where peaks.csv has them."""
+def cells(machine: str) -> list[Cell]:
+    """Everything that was measured on `machine`; by the peaks that `compute-peak` and `memory-bandwidth` measured, where it has them."""
     peaks: dict = {}
-    if (HERE / "peaks.csv").exists():
-        with (HERE / "peaks.csv").open(encoding="utf-8") as file:
+    if (HERE / machine / "peaks.csv").exists():
+        with (HERE / machine / "peaks.csv").open(encoding="utf-8") as file:
             peaks = {row["threads"]: (float(row["gflops"]) * 1e9, float(row["bandwidth_gb_s"]) * 1e9) for row in csv.DictReader(file)}
-    with (HERE / "times.csv").open(encoding="utf-8") as file:
-        found = [Cell.of(row, peaks.get(row["threads"], (1.0, 1.0))) for row in csv.DictReader(file)]
+    with (HERE / machine / "times.csv").open(encoding="utf-8") as file:
+        found = [Cell.of(row, machine, peaks.get(row["threads"], NO_ROOF)) for row in csv.DictReader(file)]
     if not peaks:
         roof_of_passes(found, PLAN["reported"])
     return found
@@ -97,7 +104,7 @@ def roof_of_passes(some: list[Cell], reported: list[str]):
         own = [one for one in here if one.model not in reported]
         peak, bandwidth = (max(getattr(one, name) / one.seconds for one in own) for name in ("flops", "bytes"))
         for one in here:
-            one.peak, one.bandwidth = peak, bandwidth
+            one.peak, one.bandwidth, one.measured = peak, bandwidth, False
 
 
 # What timm publishes (github.com/huggingface/pytorch-image-models, results/): two CPUs in f32 at batch 1, four GPUs in 16 bits.
@@ -148,8 +155,9 @@ def covariance(left: list[Cell], right: list[Cell], s: dict) -> numpy.ndarray:
     size = numpy.subtract.outer(*([math.log(one.expected(s) * one.peak) for one in side] for side in (left, right)))
     near = numpy.exp(-0.5 * (size / s["length"]) ** 2)
     family, runtime, place, model = (same(name) for name in ("family", "runtime", "place", "model"))
+    measured = numpy.logical_and.outer(*([one.measured for one in side] for side in (left, right)))
     return (
-        s["any"] ** 2 + s["runtime"] ** 2 * runtime + s["place"] ** 2 * place
+        s["any"] ** 2 + s["roof"] ** 2 * measured + s["runtime"] ** 2 * runtime + s["place"] ** 2 * place
         + near * (s["size"] ** 2 + s["size_runtime"] ** 2 * runtime + s["size_place"] ** 2 * place + family * (s["family"] ** 2 + s["family_runtime"] ** 2 * runtime))
         + model * (s["model"] ** 2 + s["model_runtime"] ** 2 * runtime)
     )
@@ -286,11 +294,40 @@ def report(all_cells: list[Cell], reported: list[str], s: dict):
         ("peaks alone", each("the model elsewhere, the place with peak and bandwidth alone", lambda p: [o for o in all_cells if o.place != p])),
         ("peaks alone, model nowhere", each("the model nowhere, the place with peak and bandwidth alone", lambda p: [o for o in known if o.place != p])),
     ]
+    named(seen)
+    return seen[0][1]
+
+
+def named(seen: list):
+    """The table of what is named."""
     print("\n| fastest of three places | triples | named | named, or within 5 % of it | clear winner said | of these right |\n|---|--:|--:|--:|--:|--:|")
     for name, (seconds, deviation, asked) in seen:
         count, *shares = triples(seconds, deviation, asked)
         print(f"| {name} | {count} | " + " | ".join(f"{100 * share:.0f} %" for share in shares) + " |")
-    return seen[0][1]
+
+
+def across(there: list[Cell], here: list[Cell], reported: list[str], s: dict):
+    """How far off a machine is of which nothing but its peaks is known, or little more, by what was measured on another."""
+    fitted, wanted = ([one for one in some if (one.model in reported) is is_wanted] for some, is_wanted in ((there, False), (here, True)))
+    places = sorted({one.place for one in here})
+    cheapest = [one for place in places for one in sorted((o for o in here if o.place == place and o.model not in reported), key=lambda o: o.seconds)[:3]]
+    print("| reported models | cells | median | 90 % | in the interval |\n|---|--:|--:|--:|--:|")
+    figures("plain roofline", errors(numpy.array([one.roofline() for one in wanted]), wanted))
+    seen = []
+
+    def each(name, known):
+        seconds, deviation = predicted(known, wanted, s)
+        figures(name, errors(seconds, wanted), covered(seconds, deviation, wanted))
+        seen.append((name, (seconds, deviation, wanted)))
+
+    ways = (("the model nowhere", fitted), ("the model on the other machine", there))
+    for name, known in ways:
+        each(f"{name}, its peaks alone", known)
+    each("the model on the other machine, three passes of others here", there + cheapest)
+    roof_of_passes(here, reported)
+    for name, known in ways:
+        each(f"{name}, peaks by fitted models on both", known)
+    named(seen)
 
 
 def by_family(seconds, asked: list[Cell]):
@@ -304,6 +341,8 @@ def by_family(seconds, asked: list[Cell]):
         print(f"| {family} | {model} | {100 * numpy.median(off):.0f} % | {100 * off.max():.0f} % |")
 
 
+# The machine whose fitted models choose the constants.
+FITTED = "zen-3"
 # Of the fitted models that others published every so many choose the constants: the work grows with the cube of their number.
 THINNED = 3
 
@@ -312,12 +351,12 @@ def fitted_sets(directory: Path) -> list[list[Cell]]:
     """What the constants are chosen by: the fitted models of both sets."""
     found, reported = published(directory)
     names = sorted({one.model for one in found} - set(reported))[::THINNED]
-    own = [one for one in cells() if one.model not in PLAN["reported"]]
+    own = [one for one in cells(FITTED) if one.model not in PLAN["reported"]]
     return [own, [one for one in found if one.model in names]]
 
 
 def main():
-    """`fit DIR`, `report` or `published DIR`."""
+    """`fit DIR`, `report MACHINE`, `across FROM TO` or `published DIR`."""
     verb, *given = sys.argv[1:] or [""]
     if verb == "fit" and given:
         sets = fitted_sets(Path(given[0]))
@@ -330,9 +369,11 @@ def main():
         print({key: float(f"{value:.3g}") for key, value in chosen.items()})
     elif verb == "published" and given:
         report(*published(Path(given[0])), CONSTANTS)
-    elif verb == "report":
-        seconds, _, asked = report(cells(), PLAN["reported"], CONSTANTS)
+    elif verb == "report" and given:
+        seconds, _, asked = report(cells(given[0]), PLAN["reported"], CONSTANTS)
         by_family(seconds, asked)
+    elif verb == "across" and len(given) == 2:
+        across(*map(cells, given), PLAN["reported"], CONSTANTS)
     else:
         sys.exit(__doc__)
 

@@ -3,8 +3,8 @@
     python3 python/checks/recommendation/times.py --out times.csv bert-tiny vit-tiny   # no name: all of models.toml
 
 The models are prepared, verified and timed by the code that `rusty-stack-bench models` runs (`rsb_workloads`), in one process, so
-that a model is built and exported once for all runtimes and threads. Once everything is prepared it waits for a line on standard
-input: whoever measures makes the machine quiet first. A time is the median of samples, after a pass that does not count; the
+that a model is built and exported once for all runtimes and threads. Once a model is prepared in all its shapes it waits for a line on
+standard input, now and then: whoever measures makes the machine quiet first (`yes "" |` where it is). A time is the median of samples, after a pass that does not count; the
 runtimes take turns, so that what disturbs the machine falls on all of them.
 """
 from __future__ import annotations
@@ -56,6 +56,7 @@ def once(make):
             kept[key] = given, make(*given)  # Who is kept alive is the only one of that number.
         return kept[key][1]
 
+    of.kept = kept
     return of
 
 
@@ -136,25 +137,28 @@ def main():
     shapes = tomllib.loads((HERE / "models.toml").read_text(encoding="utf-8"))["shapes"]
     model_openvino._converted = once(model_openvino._converted)
     model_onnxruntime._graph = once(model_onnxruntime._graph)
-    groups = []
-    for name in said.names or shapes:
-        for shape in shapes[name]:
-            began = time.monotonic()
-            groups.append(list(prepared(rows()[name], *map(int, shape.split("x")))))
-            print(f"{name} {shape}: {len(groups[-1])} prepared in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     with said.out.open("a", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         if file.tell() == 0:
             writer.writeheader()
         until = 0.0
-        for passes in groups:
+        for name in said.names or shapes:
+            groups = []
+            for shape in shapes[name]:
+                began = time.monotonic()
+                groups.append(list(prepared(rows()[name], *map(int, shape.split("x")))))
+                print(f"{name} {shape}: {len(groups[-1])} prepared in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
             if time.monotonic() > until:
                 print("waiting", file=sys.stderr, flush=True)
                 sys.stdin.readline()
                 until = time.monotonic() + PIECE
-            for row in timed(passes):
+            for row in (row for passes in groups for row in timed(passes)):
                 writer.writerow({name: f"{value:.5g}" if isinstance(value, float) else value for name, value in row.items()})
             file.flush()
+            # All models at once take more than 20 GB.
+            del groups
+            for kept in (model_openvino._converted.kept, model_onnxruntime._graph.kept):
+                kept.clear()
             gc.collect()
     print("done", file=sys.stderr, flush=True)
 

@@ -3,7 +3,7 @@
 use rsb_device::convert::Sixteen;
 
 /// Elements that are widened at once.
-pub(super) const BLOCK: usize = 1024;
+pub(crate) const BLOCK: usize = 1024;
 
 /// The f32 values of `from`; both are equally long.
 pub(crate) fn widen(format: Sixteen, from: &[u16], to: &mut [f32]) {

@@ -41,12 +41,17 @@ const FAMILY_RUNTIME: f64 = 0.236;
 const MODEL: f64 = 0.0242;
 const MODEL_RUNTIME: f64 = 0.164;
 const NOISE: f64 = 0.0901;
+/// The same of how far passes stay below measured peaks, which passes whose own best stands for the peak do not tell: between the
+/// two kinds nothing is told but where a place has passes of its own.
+const ROOF: f64 = 0.85;
 
 /// The most that a place does a second, as far as it was measured.
 #[derive(Debug, Clone, PartialEq)]
 struct Roof {
     flops: f64,
     bytes: f64,
+    /// Whether that are measured peaks, or the most that a pass reached.
+    is_measured: bool,
     rests_on: Vec<ModelEvidence>,
 }
 
@@ -109,11 +114,12 @@ struct Known {
 struct Point<'a> {
     pass: &'a Pass,
     size: f64,
+    is_measured: bool,
 }
 
 impl<'a> Point<'a> {
     fn of(pass: &'a Pass, roof: &Roof) -> Self {
-        Self { pass, size: (pass.expected_s(roof) * roof.flops).ln() }
+        Self { pass, size: (pass.expected_s(roof) * roof.flops).ln(), is_measured: roof.is_measured }
     }
 
     /// The covariance with `other`, the noise apart.
@@ -124,6 +130,9 @@ impl<'a> Point<'a> {
             |plain: f64, of_runtime: f64| plain * plain + if is_runtime { of_runtime * of_runtime } else { 0.0 };
         let near = (-0.5 * ((self.size - other.size) / REACH).powi(2)).exp();
         let mut found = runtime(ANY, RUNTIME) + near * runtime(SIZE, SIZE_RUNTIME);
+        if self.is_measured && other.is_measured {
+            found += ROOF * ROOF;
+        }
         if a.place == b.place {
             found += PLACE * PLACE + near * SIZE_PLACE * SIZE_PLACE;
         }
@@ -351,12 +360,12 @@ fn roof(runs: &[Run], seen: &[Seen], place: &ModelPlace) -> Option<Roof> {
     let most = |benchmark: &str, field: &str, dtype: Option<&str>| {
         let there = runs.iter().filter(|run| Fingerprint::of(&run.environment).slug() == place.machine);
         let results = there.flat_map(|run| run.benchmarks.iter().map(move |result| (run, result)));
-        let own = results.filter(|(_, result)| {
+        let own = results.filter(|(run, result)| {
             is_of(result, benchmark)
                 && result.benchmark_id.device().to_string() == place.device
                 && (place.threads.is_none() || threads(result) == place.threads)
                 && dtype.is_none_or(|dtype| parameter(result, "dtype").is_none_or(|own| own == dtype))
-                && is_outside_of_caches(result)
+                && is_outside_of_caches(run, result)
         });
         let figures =
             own.filter_map(|(run, result)| Some(evidence(run, result, field, result.fields()?.number(field)?)));
@@ -366,7 +375,7 @@ fn roof(runs: &[Run], seen: &[Seen], place: &ModelPlace) -> Option<Roof> {
     let peak = of_type(&place.dtype).or_else(|| of_type(Dtype::F32.as_str()));
     if let (Some(peak), Some(bandwidth)) = (peak, most("memory-bandwidth", "bandwidth_gb_s", None)) {
         let (flops, bytes) = (peak.value * 1e9, bandwidth.value * 1e9);
-        return Some(Roof { flops, bytes, rests_on: vec![peak, bandwidth] });
+        return Some(Roof { flops, bytes, is_measured: true, rests_on: vec![peak, bandwidth] });
     }
     let best = |rate: fn(&Pass) -> f64| {
         let own = seen.iter().filter(|one| one.pass.place == *place);
@@ -375,13 +384,16 @@ fn roof(runs: &[Run], seen: &[Seen], place: &ModelPlace) -> Option<Roof> {
     let (flops, by_flops) = best(|pass| pass.flops)?;
     let (bytes, by_bytes) = best(|pass| pass.bytes)?;
     let rests_on = vec![by_flops.evidence.clone(), by_bytes.evidence.clone()];
-    (flops > 0.0).then_some(Roof { flops, bytes, rests_on })
+    (flops > 0.0).then_some(Roof { flops, bytes, is_measured: false, rests_on })
 }
 
-/// Whether what is moved is larger than caches are.
-fn is_outside_of_caches(result: &BenchmarkResult) -> bool {
+/// Whether what is moved is larger than caches are: on a CPU twice its own, which reach half a gigabyte.
+fn is_outside_of_caches(run: &Run, result: &BenchmarkResult) -> bool {
     const LARGE: f64 = 64e6;
-    result.fields().and_then(|fields| fields.number("size_bytes")).is_none_or(|size| size >= LARGE)
+    let is_cpu = result.benchmark_id.device().device().is_some_and(DeviceRef::is_cpu);
+    let caches = run.environment.cpu.iter().flat_map(|cpu| &cpu.caches).filter(|_| is_cpu);
+    let least = caches.map(|cache| 2.0 * cache.size_bytes as f64).fold(LARGE, f64::max);
+    result.fields().and_then(|fields| fields.number("size_bytes")).is_none_or(|size| size >= least)
 }
 
 /// The lower triangle whose product with itself is the covariance of `points`, with their noise.

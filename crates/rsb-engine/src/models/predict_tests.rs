@@ -82,6 +82,25 @@ fn the_peak_of_another_type_is_no_roof() {
 }
 
 #[test]
+fn what_lies_in_a_large_cache_is_no_bandwidth_of_memory() {
+    let parameters = json!({"threads": "1"});
+    let moved = |size: f64, rate: f64| {
+        let fields = json!({"bandwidth_gb_s": rate, "size_bytes": size});
+        result("memory-bandwidth", &format!("cpu_performance/memory-bandwidth/cpu:0/copy/{rate}"), &parameters, &fields)
+    };
+    let mut both = run("one", &[measured(), vec![moved(256e6, 900.0), moved(2e9, 300.0)]].concat());
+    let roof = |run: &Run| {
+        let found = ask(&Predictor::of(std::slice::from_ref(run)), "one", "bert-base").unwrap().rests_on;
+        found.into_iter().find(|one| one.field == "bandwidth_gb_s").unwrap().value
+    };
+    both.environment.cpu.as_mut().unwrap().caches.clear();
+    assert!(roof(&both) > 800.0);
+    let third = rsb_model::environment::Cache { level: 3, size_bytes: 500 << 20, shared_by: None };
+    both.environment.cpu.as_mut().unwrap().caches.push(third);
+    assert!(roof(&both) < 400.0, "256 MB lie in half a gigabyte of cache");
+}
+
+#[test]
 fn a_figure_that_stands_for_pass_and_roof_is_named_once() {
     // No peaks: what the passes reached is the roof.
     let benchmarks: Vec<Value> = SMALL.iter().map(|model| passed(model, 1, 1.0)).collect();
@@ -102,6 +121,18 @@ fn another_machine_is_predicted_from_its_peaks_and_better_once_it_measured_anyth
     };
     let ((by_peaks, alike), (by_passes, slower)) = (spread(Vec::new()), spread(slow()));
     assert!(by_passes < by_peaks && slower > alike, "{by_peaks} {by_passes} {alike} {slower}");
+}
+
+#[test]
+fn a_machine_without_peaks_says_nothing_of_one_with_peaks_alone() {
+    let passes: Vec<Value> = SMALL.iter().map(|model| passed(model, 1, 1.0)).collect();
+    let of_two = |more: Vec<Value>| {
+        let benchmarks: Vec<Value> = peaks().into_iter().chain(more).collect();
+        ask(&Predictor::of(&[run("two", &benchmarks), run("one", &passes)]), "two", "bert-base")
+    };
+    let reason = of_two(Vec::new()).unwrap_err();
+    assert!(reason.cure.contains("compute-peak"), "{reason}");
+    assert!(of_two(vec![passed("bert-small", 1, 1.0), passed("t5-small", 1, 1.0)]).is_ok(), "its own passes tell");
 }
 
 #[test]

@@ -100,7 +100,7 @@ const fn history((name, about): (&'static str, &'static str), draw: fn(&ChartSub
 /// Every kind.
 pub const CHART_KINDS: [ChartKind; 26] = [
     run(
-        ("line", "a figure over size, batch size, threads …, a line for each way of doing it"),
+        ("line", "a figure over size, batch size, threads, requests a second …, a line for each way of doing it"),
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
         |subject| of_run(subject, |run| lines::lines(run, subject.metric, PointDetail::Figure)),
     ),

@@ -18,8 +18,19 @@ mod keys;
 pub use keys::KEYS as LINE_KEYS;
 
 /// What a figure may be drawn over, the most telling first. Products have one size where m, n and k are equal.
-pub const AXES: [&str; 9] =
-    ["size_bytes", "m", "batch_size", "sequence_length", "threads", "num_gpus", "num_ranks", "block_size", "kernels"];
+pub const AXES: [&str; 11] = [
+    "size_bytes",
+    "m",
+    "batch_size",
+    "sequence_length",
+    "threads",
+    "num_gpus",
+    "num_ranks",
+    "block_size",
+    "kernels",
+    "request_rate",
+    "concurrency",
+];
 /// Which memory.
 const TIER: &str = "memory_tier";
 /// Charts are split along these, the first that varies, until no more than [`LINES`] lines share one. What people

@@ -5,10 +5,10 @@ use super::{Row, shown};
 pub(super) const HEAD: &str = "\
 # Gallery
 
-Every kind of `rusty-stack-bench chart`, in text and as SVG. Each is drawn of real runs of 2026-11-23 and 24 that lie in
-[gallery](gallery), cut down to the cases shown: a virtual machine with two CPUs of an AMD EPYC that others used too, so the
-figures are noisy, and two runtimes that drive the CPU as a device (PoCL for OpenCL, lavapipe for Vulkan); the eight devices of
-the grid are PoCL's, on one CPU. No GPU was at hand, so four charts are of GPUs of others: the facts of eight Instinct MI210
+Every kind of `rusty-stack-bench chart`, in text and as SVG. Each is drawn of real runs of 2026-11-23 to 25 that lie in
+[gallery](gallery), cut down to the cases shown: virtual machines with two CPUs, of an AMD EPYC that others used too, so that its
+figures are noisy, and of an Intel Xeon (frameworks, training and models), and two runtimes that drive the CPU as a device (PoCL for
+OpenCL, lavapipe for Vulkan); the eight devices of the grid are PoCL's, on one CPU. No GPU was at hand, so four charts are of GPUs of others: the facts of eight Instinct MI210
 and of a Radeon 880M, as `gpu-capability` reads them from the files of sysfs that ROCm/k8s-device-plugin (ed76468, Apache-2.0) and
 ilya-zlobintsev/LACT (238e315, MIT) publish for their tests, and the ceilings of an Instinct MI210 under ROCm 6.0.2, measured by
 AMD's own tool on 2024-03-21 and published with ROCm/rocprofiler-compute (95b600e, MIT), taken in by `import`. The command over a
@@ -113,6 +113,16 @@ pub(super) const ROWS: &[Row] = &[
         "vLLM: throughput by batch size, with error bars",
         "error-bars docs/gallery/vllm.json --benchmark vllm",
         "vllm",
+    ),
+    shown(
+        "Models: tokens a second by batch size",
+        "error-bars docs/gallery/tokens.json --metric tokens_per_second",
+        "tokens per second by batch size",
+    ),
+    shown(
+        "Models under load: nine in ten requests are answered within",
+        "line docs/gallery/load.json --metric latency_p90_ms",
+        "by request rate",
     ),
     shown(
         "Memory of a training step, from allocation to allocation",

@@ -15,7 +15,7 @@ pub const KEYS: &[&str] = &[
     "num_heads", "head_dim", "num_kv_heads", "num_layers", "vocabulary_size", "size_bytes", "m", "n", "k", "input_shape",
     "weight_shape", "stride", "padding", "dilation", "groups", "transpose", "alpha", "beta", "epilogue", "init",
     "rotating_buffers", "speedup_over", "source_file", "optimization", "gfx_target", "compilation", "profiler", "execution",
-    "request_rate", "load", "kernels", "device",
+    "request_rate", "concurrency", "performance_hint", "load", "kernels", "device",
 ];
 
 /// One set of buffers, as iterations have it that find their data in the caches.
@@ -52,6 +52,8 @@ pub(super) fn describe(key: &str, value: &str) -> String {
         "n" => format!("{value} columns"),
         "k" => format!("sums of {value}"),
         "request_rate" => format!("{value} requests/s"),
+        "concurrency" => format!("{value} at a time"),
+        "performance_hint" => format!("tuned for {value}"),
         "size_bytes" => value.parse().map_or_else(|_| value.to_owned(), format_bytes),
         "threads" if value == "1" => "1 thread".to_owned(),
         "threads" => format!("{value} threads"),
@@ -82,9 +84,20 @@ pub(super) fn is_usual(key: &str, value: &str) -> bool {
         (key, value),
         ("stores", "temporal")
             | ("cache", "hot")
-            | ("threads" | "num_layers" | "alpha" | "stride" | "dilation" | "groups" | "algorithms_tried", "1")
+            | (
+                "threads"
+                    | "concurrency"
+                    | "num_layers"
+                    | "alpha"
+                    | "stride"
+                    | "dilation"
+                    | "groups"
+                    | "algorithms_tried",
+                "1"
+            )
             | ("beta" | "padding", "0")
             | ("attention", "staged")
+            | ("performance_hint", "latency")
             | ("launch_mode", "stream")
             | ("mlp", "gelu")
             | ("norm", "layer")
