@@ -39,6 +39,9 @@ const SPLITS: [&str; 6] = ["device", "dtype", "threads", "cache", "provider", "s
 const LINES: usize = 8;
 const RATES: [&str; 2] = ["bandwidth_gb_s", "throughput_gb_s"];
 
+/// How a framework goes about it.
+const EXECUTION: &str = "execution";
+
 /// What is shown of each point beside its figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PointDetail {
@@ -147,6 +150,16 @@ fn values<'a>(samples: &[&'a Sample<'_>], key: &str) -> Vec<&'a str> {
     values
 }
 
+/// Whether samples that are alike in `key` are alike in `other`, too.
+fn follows_from(samples: &[&Sample<'_>], key: &str, other: &str) -> bool {
+    let value = |sample: &Sample<'_>, key: &str| sample.keys.get(key).cloned().unwrap_or_default();
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    samples.iter().all(|sample| {
+        let own = value(sample, other);
+        *known.entry(value(sample, key)).or_insert_with(|| own.clone()) == own
+    })
+}
+
 type Part<'a, 'b> = (Vec<String>, Vec<&'a Sample<'b>>);
 
 /// Parts with at most [`LINES`] lines each, and what all samples of a part share.
@@ -180,7 +193,11 @@ pub(super) fn dtype_paint(dtype: &str) -> Option<Paint> {
 
 /// The lines, named by what differs between them, the one that ends highest first.
 fn told<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
-    let varying: Vec<&str> = KEYS.iter().copied().filter(|key| values(samples, key).len() > 1).collect();
+    let mut varying: Vec<&str> = KEYS.iter().copied().filter(|key| values(samples, key).len() > 1).collect();
+    // Whether graphs are compiled follows from the provider, where it has but one way.
+    if varying.contains(&EXECUTION) && follows_from(samples, "provider", EXECUTION) {
+        varying.retain(|key| *key != EXECUTION);
+    }
     let tiers = values(samples, TIER);
     // Tiers are measured in unlike ways, which need not be told where each has one.
     let of_tier = |tier: &&str| {

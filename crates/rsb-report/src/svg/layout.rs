@@ -11,7 +11,8 @@ pub(super) const LEGEND_LINE: f64 = 22.0;
 const WIDTH: f64 = 900.0;
 /// Height of a frame that does not hold rows.
 const FRAME_HEIGHT: f64 = 310.0;
-const LEGEND_RIGHT: f64 = 210.0;
+/// Room for a legend at the right: what its longest name needs, but no less and no more.
+const LEGEND_RIGHT: [f64; 2] = [210.0, 340.0];
 /// No label of a row takes more than this.
 const WIDEST_LABEL: f64 = 365.0;
 
@@ -123,7 +124,9 @@ fn left(axis: &Axis) -> f64 {
 /// Room for the legend, or for what stands beside rows.
 fn right(chart: &Chart) -> f64 {
     if chart.legend_position == Legend::Right {
-        return LEGEND_RIGHT;
+        let [least, most] = LEGEND_RIGHT;
+        let longest = chart.named().map(legend_width).fold(0.0, f64::max);
+        return (longest + MARGIN + 2.0 * GAP).clamp(least, most);
     }
     let rows = chart.datasets.iter().filter(|_| chart.y_axis.scale == AxisScale::Rows);
     let texts = rows
