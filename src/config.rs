@@ -454,6 +454,7 @@ mod tests {
             ("[[custom]]\nbenchmark = \"gemm\"\naxes = { dtype = [\"f33\"] }\n", "`f33` is not a value"),
             ("[[custom]]\nbenchmark = \"gemm\"\naxes = { dtype = [] }\n", "has no value"),
             ("[[custom]]\nbenchmark = \"gemm\"\naxes = { threads = [-1] }\n", "`-1` is not a value"),
+            ("[[custom]]\nbenchmark = \"gemm\"\naxes = { threads = [true] }\n", "write a number"),
             ("[[custom]]\nbenchmark = \"pytorch\"\naxes = { dtpe = [\"f32\"] }\n", "`pytorch` has no axis `dtpe`"),
             ("[[custom]]\nbenchmark = \"pytorch\"\naxes = { dtype = [\"f33\"] }\n", "`f33` is not a value"),
             ("[[custom]]\nbenchmark = \"pytorch\"\naxes = { workload = [\"matmull\"] }\n", "one of matmul"),

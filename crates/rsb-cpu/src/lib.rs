@@ -145,7 +145,7 @@ impl Device for CpuDevice {
     }
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
-        /// Twice the largest cache that one core fills here (480 MiB); flushing more takes longer than it is worth.
+        /// About twice 480 MiB, the largest third cache that was seen; flushing more takes longer than it is worth.
         const MOST: u64 = 1 << 30;
         const LEAST: u64 = 16 << 20;
         let bytes = self.info.last_level_cache_bytes().map_or(64 << 20, |size| 2 * size).clamp(LEAST, MOST);

@@ -63,7 +63,7 @@ struct Scenario {
 
 /// One value of an axis or several, as files have them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "write a number, a text in quotes, or a list of them")]
 #[allow(missing_docs)]
 pub enum AxisValues {
     One(AxisValue),
@@ -72,7 +72,7 @@ pub enum AxisValues {
 
 /// A value of an axis: numbers need no quotes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "write a number, or a text in quotes")]
 #[allow(missing_docs)]
 pub enum AxisValue {
     Whole(i64),

@@ -3,6 +3,7 @@
     python3 python/checks/recommendation/study.py fit DIR  # chooses the constants, by the fitted models alone
     python3 python/checks/recommendation/study.py report MACHINE   # the error, by the models kept apart
     python3 python/checks/recommendation/study.py across FROM TO   # a machine of which nothing but peaks is known, from another
+    python3 python/checks/recommendation/study.py roof FROM TO     # how likely values of `roof` are, by the fitted models of both
     python3 python/checks/recommendation/study.py published DIR   # the same by figures that others published
 
 The prediction is that of crates/rsb-engine/src/models/predict.rs: the logarithm of a time over that of a roofline is a Gaussian
@@ -229,6 +230,7 @@ def fit(sets: list[list[Cell]]) -> dict:
     for _ in range(STEPS):
         step = max(0.05, step * 0.993)
         tried = {name: value * math.exp(step * generator.normal()) if generator.random() < 0.3 else value for name, value in best.items()}
+        tried["roof"] = best["roof"]  # These sets have no measured peaks: `roof` shows it.
         tried["noise"] = max(tried["noise"], 0.02)
         tried = {name: value if name in ("call_us", "length") else min(value, 3.0) for name, value in tried.items()}
         found = sum(score(some, tried) for some in sets)
@@ -306,6 +308,28 @@ def named(seen: list):
         print(f"| {name} | {count} | " + " | ".join(f"{100 * share:.0f} %" for share in shares) + " |")
 
 
+def spread(machine: str):
+    """How far the samples of a pass lie apart, the longest over the shortest."""
+    with (HERE / machine / "times.csv").open(encoding="utf-8") as file:
+        found = [(row["threads"], float(row["high_ms"]) / float(row["low_ms"]) - 1.0) for row in csv.DictReader(file)]
+    half = {name: numpy.median([one for threads, one in found if name in ("all", threads)]) for name in ("all", "1", "2")}
+    print(f"\nhalf of {len(found)} passes spread by more than " + ", ".join(f"{100 * one:.0f} % ({name})" for name, one in half.items()))
+
+
+def roof_likelihood(there: list[Cell], here: list[Cell], reported: list[str]):
+    """The negative log density of the fitted models of one machine, whose peaks were measured, by those of another by its passes."""
+    known, wanted = ([one for one in some if one.model not in reported] for some in (there, here))
+    print("| roof | negative log density |\n|---|--:|")
+    for roof in (0.0, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2):
+        s = CONSTANTS | {"roof": roof}
+        own = covariance(known, known, s) + s["noise"] ** 2 * numpy.eye(len(known))
+        cross = covariance(wanted, known, s)
+        solved = numpy.linalg.solve(own, cross.T)
+        off = residuals(wanted, s) - solved.T @ residuals(known, s)
+        left = covariance(wanted, wanted, s) + s["noise"] ** 2 * numpy.eye(len(wanted)) - cross @ solved
+        print(f"| {roof} | {0.5 * (off @ numpy.linalg.solve(left, off) + numpy.linalg.slogdet(left)[1]):.1f} |")
+
+
 def across(there: list[Cell], here: list[Cell], reported: list[str], s: dict):
     """How far off a machine is of which nothing but its peaks is known, or little more, by what was measured on another."""
     fitted, wanted = ([one for one in some if (one.model in reported) is is_wanted] for some, is_wanted in ((there, False), (here, True)))
@@ -356,7 +380,7 @@ def fitted_sets(directory: Path) -> list[list[Cell]]:
 
 
 def main():
-    """`fit DIR`, `report MACHINE`, `across FROM TO` or `published DIR`."""
+    """`fit DIR`, `report MACHINE`, `across FROM TO`, `roof FROM TO` or `published DIR`."""
     verb, *given = sys.argv[1:] or [""]
     if verb == "fit" and given:
         sets = fitted_sets(Path(given[0]))
@@ -372,6 +396,9 @@ def main():
     elif verb == "report" and given:
         seconds, _, asked = report(cells(given[0]), PLAN["reported"], CONSTANTS)
         by_family(seconds, asked)
+        spread(given[0])
+    elif verb == "roof" and len(given) == 2:
+        roof_likelihood(*map(cells, given), PLAN["reported"])
     elif verb == "across" and len(given) == 2:
         across(*map(cells, given), PLAN["reported"], CONSTANTS)
     else:

@@ -351,7 +351,7 @@ unsafe fn transpose<P: Packing, const WIDTH: usize>((start, lane): (*const P::El
             for word in 0..LINE {
                 for index in first..first + lanes {
                     // SAFETY: words of the lane, and within the panel, by the promise of the caller.
-                    unsafe { *to.add(word * WIDTH + index) = P::next(start.add(index * lane + word)) };
+                    unsafe { *to.add(word * WIDTH + index) = P::next(start.add(index * lane + word * P::GROUP)) };
                 }
             }
             first += LANES;

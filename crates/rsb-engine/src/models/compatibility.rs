@@ -156,9 +156,10 @@ pub fn wrong_length(row: &ModelRow, length: u64, tokens: u64) -> Option<Reason> 
     let is_one_sequence = matches!(row.family, Family::DecoderOnly | Family::MixtureOfExperts | Family::Multimodal);
     if let Some(most) = row.shape.positions.filter(|most| is_one_sequence && length.saturating_add(tokens) > *most) {
         let why = format!("{} has {most} for both", row.name);
-        let cure = match most.saturating_sub(tokens) {
-            0 => format!("choose --axis output_length={} or less", most - length),
-            left => format!("choose --sequence {left} or less"),
+        let cure = match (most.saturating_sub(tokens), most - length) {
+            (0, 0) => "choose fewer of both: --sequence, and --axis output_length".to_owned(),
+            (0, left) => format!("choose --axis output_length={left} or less"),
+            (left, _) => format!("choose --sequence {left} or less"),
         };
         return Some(Reason::new(format!("{what} and {tokens} tokens after them"), why, cure));
     }
@@ -212,6 +213,8 @@ mod tests {
         let gpt2 = find("gpt2", &[]).unwrap();
         let refused = wrong_length(gpt2, 24, 2000).unwrap();
         assert!(refused.cure.contains("output_length=1000 or less"), "{refused:?}");
+        let refused = wrong_length(gpt2, 1024, 2000).unwrap();
+        assert!(refused.cure.contains("fewer of both"), "{refused:?}");
         assert_eq!(RUNTIMES.map(|runtime| runtime.name), RUNTIME_NAMES);
     }
 }

@@ -42,7 +42,7 @@ const MODEL: f64 = 0.0242;
 const MODEL_RUNTIME: f64 = 0.164;
 const NOISE: f64 = 0.0901;
 /// The same of how far passes stay below measured peaks, which passes whose own best stands for the peak do not tell: between the
-/// two kinds nothing is told but where a place has passes of its own.
+/// two kinds nothing is told but where a place has passes of its own. So large that an interval without them is too wide.
 const ROOF: f64 = 0.85;
 
 /// The most that a place does a second, as far as it was measured.
