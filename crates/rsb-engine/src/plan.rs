@@ -318,15 +318,14 @@ fn nowhere(benchmark: &dyn Benchmark, asked: Option<BackendId>, machine: &Machin
 
 /// Why `benchmark` has no cases on devices of `backend`.
 pub fn unfit(benchmark: &dyn Benchmark, backend: BackendId) -> Reason {
-    let cure = match benchmark.runs_on() {
-        RunsOn::Host(_) => "leave --backend out, or choose cpu".to_owned(),
-        _ => "choose a backend of GPUs, such as --backend rocm".to_owned(),
+    let (place, cure) = match benchmark.runs_on() {
+        RunsOn::Host(_) => ("the host", "leave --backend out, or choose cpu"),
+        RunsOn::Any | RunsOn::Gpus => ("GPUs", "choose a backend of GPUs, such as --backend rocm"),
+        RunsOn::GpusAndHost(_) | RunsOn::GpusAndSensors => {
+            ("GPUs and the host", "choose a backend of GPUs, such as --backend rocm")
+        }
     };
-    Reason::new(
-        format!("{} on {backend}", benchmark.name()),
-        format!("it runs on {} alone", benchmark.runs_on().as_str()),
-        cure,
-    )
+    Reason::new(format!("{} on {backend}", benchmark.name()), format!("it runs on {place} alone"), cure)
 }
 
 /// One skipped entry for each benchmark and backend asked for that is not here: named ones by benchmark, `auto` by backend.

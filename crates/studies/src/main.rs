@@ -23,12 +23,12 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.first().map(String::as_str) {
         Some("shaders") => shaders::write(),
-        Some("speed") => speed::run(),
+        Some("speed") => speed::run(arguments.get(1..).unwrap_or_default()),
         Some("store-study") => store_study::run(&arguments[1..]),
         Some("gate-study") => gate_study::run(&arguments[1..]),
         Some("trend-study") => trend_study::run(&arguments[1..]),
         _ => {
-            eprintln!("Usage: cargo xtask shaders | speed | gate-study … | store-study … | trend-study …");
+            eprintln!("Usage: cargo xtask shaders | speed [WORDS] | gate-study … | store-study … | trend-study …");
             return ExitCode::from(2);
         }
     };

@@ -1,5 +1,6 @@
 //! `cargo xtask speed`: our figures as ratios against a peer in the same run, as a Markdown table.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -12,24 +13,32 @@ use crate::root;
 /// Times that ours and the peer are measured interleaved.
 const ROUNDS: usize = 5;
 
-/// Measures and prints every line.
-pub(crate) fn run() -> Result<()> {
-    let program = Program::build()?;
+/// Measures and prints every line; with `only`, those that have these words in their first column.
+pub(crate) fn run(only: &[String]) -> Result<()> {
+    let program = Program::build(only.join(" "))?;
     println!("| what | ours | peer | ratio or limit |\n|---|---|---|---|");
     copy_against_c(&program)?;
     gemm_against_providers(&program)?;
     rates(&program)?;
     harness_cost(&program)?;
-    start_up(&program)
+    start_up(&program)?;
+    if program.wanted.get() == 0 {
+        bail!("no line has {:?}; they are in docs/speed.md", program.only);
+    }
+    Ok(())
 }
 
 struct Program {
     path: PathBuf,
     scratch: PathBuf,
+    /// What the lines to measure have in their first column.
+    only: String,
+    /// Lines that have it.
+    wanted: Cell<usize>,
 }
 
 impl Program {
-    fn build() -> Result<Self> {
+    fn build(only: String) -> Result<Self> {
         let status = Command::new("cargo")
             .args(["build", "--release", "--bin", "rusty-stack-bench"])
             .current_dir(root())
@@ -40,7 +49,13 @@ impl Program {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
         let scratch = std::env::temp_dir().join(format!("rusty-stack-bench-speed-{}", std::process::id()));
         std::fs::create_dir_all(&scratch)?;
-        Ok(Self { path: target.join("release/rusty-stack-bench"), scratch })
+        Ok(Self { path: target.join("release/rusty-stack-bench"), scratch, only, wanted: Cell::new(0) })
+    }
+
+    fn wants(&self, what: &str) -> bool {
+        let is_wanted = what.contains(&self.only);
+        self.wanted.set(self.wanted.get() + usize::from(is_wanted));
+        is_wanted
     }
 
     /// The benchmarks of one verb with these arguments.
@@ -134,6 +149,10 @@ fn copy_against_c(program: &Program) -> Result<()> {
     let bytes = beyond_caches();
     let (size, shown) = (format!("size={bytes}B"), format!("{} MiB", bytes >> 20));
     for (stores, peer) in [("non-temporal", "non-temporal"), ("non-temporal", "plain"), ("temporal", "plain")] {
+        let what = format!("copy, {shown}, {stores} stores, against C STREAM, {peer} stores");
+        if !program.wants(&what) {
+            continue;
+        }
         let stores_axis = format!("stores={stores}");
         let arguments = [
             "memory-bandwidth",
@@ -154,7 +173,7 @@ fn copy_against_c(program: &Program) -> Result<()> {
         ];
         let stream = || stream_copy(&binary, bytes, peer);
         let sides = interleaved(|| program.figure(&arguments, "bandwidth_gb_s"), stream)?;
-        row(&format!("copy, {shown}, {stores} stores, against C STREAM, {peer} stores"), "GB/s", sides);
+        row(&what, "GB/s", sides);
     }
     Ok(())
 }
@@ -251,20 +270,27 @@ fn gemm_against(program: &Program, product: (&Shape, &str), peer: &str, cap: Opt
         // Kept to AVX-512 it takes every CPU for bf16, whatever number it is told.
         return Ok(());
     }
+    let capped = cap.map_or_else(String::new, |cap| format!(", both capped to {}", cap.name));
+    let what = format!("gemm {} {}, threads: {threads}, against {peer}{capped}", shape.dtype, shape.shown);
+    if !program.wants(&what) {
+        return Ok(());
+    }
     let environment: &[(&str, &str)] = cap.map_or(&[], |cap| &cap.peers);
     let gemm = |provider: &str| program.gemm(product, provider, environment);
     if gemm(peer)?.is_none() {
         return Ok(());
     }
     let sides = interleaved(|| gemm(ours), || gemm(peer))?;
-    let capped = cap.map_or_else(String::new, |cap| format!(", both capped to {}", cap.name));
-    let what = format!("gemm {} {}, threads: {threads}, against {peer}{capped}", shape.dtype, shape.shown);
     row(&what, "GFLOP/s", sides);
     Ok(())
 }
 
 fn rates(program: &Program) -> Result<()> {
     for operation in ["add", "multiply", "relu", "gelu", "sigmoid", "sum", "max", "mean", "argmax"] {
+        let what = format!("{operation} f32, one thread");
+        if !program.wants(&what) {
+            continue;
+        }
         let operation_axis = format!("operation={operation}");
         let arguments = ["tensor-ops", "--axis", &operation_axis, "--axis", "dtype=f32", "--axis", "threads=1"];
         let rates = program
@@ -274,12 +300,15 @@ fn rates(program: &Program) -> Result<()> {
             .collect();
         let limit = if matches!(operation, "sum" | "max" | "mean" | "argmax") { 5.0 } else { 10.0 };
         let shown = median(rates).map_or_else(|| "not here".to_owned(), |rate| format!("{rate:.1} GB/s"));
-        println!("| {operation} f32, one thread | {shown} | - | above {limit} GB/s |");
+        println!("| {what} | {shown} | - | above {limit} GB/s |");
     }
     Ok(())
 }
 
 fn harness_cost(program: &Program) -> Result<()> {
+    if !program.wants("harness, preparing and verifying") {
+        return Ok(());
+    }
     let results = program.measure(&["run", "--suite", "quick"])?;
     let of = |case: &Value, name: &str| case["metadata"][name].as_f64();
     let total = |name: &str| results.iter().filter_map(|case| of(case, name)).sum::<f64>();
@@ -297,6 +326,10 @@ fn harness_cost(program: &Program) -> Result<()> {
 
 fn start_up(program: &Program) -> Result<()> {
     for (arguments, limit) in [(["--help"].as_slice(), 20), (&["probe", "--json"], 150)] {
+        let what = format!("`{}`", arguments.join(" "));
+        if !program.wants(&what) {
+            continue;
+        }
         let mut times = Vec::new();
         for _ in 0..21 {
             let began = Instant::now();
@@ -307,7 +340,7 @@ fn start_up(program: &Program) -> Result<()> {
             }
         }
         let shown = median(times).unwrap_or_default();
-        println!("| `{}` | {shown:.1} ms | - | at most {limit} ms |", arguments.join(" "));
+        println!("| {what} | {shown:.1} ms | - | at most {limit} ms |");
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ Usage: cargo xtask <CHORE>
   test     every test, and that generated files are up to date
   codegen  rewrite what is generated: schemas/, docs/glossary.md, docs/benchmarks.md, the Vulkan shaders
   shaders  rewrite the Vulkan shaders alone
-  speed    the figures of docs/speed.md, measured here
+  speed    the figures of docs/speed.md, measured here; with WORDS those lines alone that have them
   gate-study  the error rates of docs/gate-study.md: record processes of two builds here, judge them as the gate would
   store-study  the figures of docs/store-study.md: a history of ten million values is made, asked and removed
   trend-study  the figures of docs/trend-study.md: false change points, power, agreement with people, time
