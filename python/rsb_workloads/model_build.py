@@ -46,7 +46,22 @@ def build(definition: dict):
     kind, config = class_of(definition), definition["config"]
     if definition.get("library") == "diffusers":
         return kind(**config)
+    _check_keys(kind.config_class, config)
     return kind(kind.config_class(**config))
+
+
+def _check_keys(kind, config: dict):
+    """Refuses a key that a configuration does not have: it would be kept, and change nothing."""
+    try:
+        usual = kind()
+    except (TypeError, ValueError):
+        return  # It is nothing without its parts.
+    known = {*usual.to_dict(), *usual.attribute_map}
+    for name in config:
+        if name not in known and not hasattr(usual, name):
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+            cure = f"did you mean `{near[0]}`? " if near else ""
+            raise Skip(f"config of {kind.__name__}", f"it has no `{name}`", f"{cure}Correct `config` in the catalogue")
 
 
 def described(definition: dict):

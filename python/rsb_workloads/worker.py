@@ -86,7 +86,8 @@ class Worker:
             kind = "skipped" if isinstance(error, Skip) else "failed"
             return {"answer": kind, "reason": reason(error.what, error.why, error.cure, error.obstacle)}
         traceback.print_exception(error, file=sys.stderr)
-        said = f"{type(error).__name__}: {error}".strip().splitlines()[0][:500]
+        said = f"{type(error).__name__}: {error}"
+        said = " ".join(said.split())[:500]
         obstacle = None
         if isinstance(error, MemoryError) or "out of memory" in str(error).lower() or "can't allocate memory" in str(error):
             why, cure = f"memory ran out ({said})", "choose a smaller size, or free memory"
@@ -94,7 +95,7 @@ class Worker:
         elif isinstance(error, SystemExit):
             why, cure = f"the framework ended the program ({said})", "run it alone with RSB_LOG=debug to see what it said"
         else:
-            why, cure = said, "run it alone with --replicates 1 and RSB_LOG=debug to see where"
+            why, cure = said, "look where, in the error output that is kept in `logs` of the results directory"
             # Frameworks have no common class for it.
             if any(word in said.lower() for word in ("unsupported", "not supported", "notimplemented", "not implemented")):
                 obstacle = UNSUPPORTED_OPERATOR

@@ -108,6 +108,11 @@ class Catalogue(unittest.TestCase):
             self.assertIn(told, refused.exception.cure)
             self.assertIn("none of that name", refused.exception.why)
 
+    def test_a_key_that_no_configuration_has_is_refused(self):
+        with self.assertRaises(core.Skip) as raised:
+            model_build.build({"class": "LlamaForCausalLM", "config": {"vocab_sise": 100}})
+        self.assertIn("did you mean `vocab_size`?", raised.exception.cure)
+
     def test_a_row_may_say_what_a_pass_is_given(self):
         row = rows()["bert-tiny"] | {"inputs": {
             "input_ids": {"kind": "tokens", "shape": ["batch", "length"], "below": 7},

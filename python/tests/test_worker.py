@@ -72,6 +72,7 @@ class Conversation(unittest.TestCase):
                 (core.Failure("a result", "it is wrong", "report it"), "failed", "it is wrong", None),
                 (SystemExit("enough"), "failed", "the framework ended the program (SystemExit: enough)", None),
                 (MemoryError(), "failed", "memory ran out (MemoryError:)", "does_not_fit"),
+                (ValueError("wrong:\n  this"), "failed", "ValueError: wrong: this", None),
                 (NotImplementedError("f16"), "failed", "NotImplementedError: f16", "unsupported_operator"),
             ):
                 explained = json.loads(worker.explained(error))

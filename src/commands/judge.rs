@@ -116,11 +116,16 @@ fn write(file: &VerdictFile, args: &JudgeArgs, result: &ComparisonResult) -> any
     Ok(output::write(&file.path, &text)?)
 }
 
-/// That no two of `files` are one, however they are spelled, and none is a link.
+/// That no two of `files` are one, however they are spelled, none is a link, and each has its directory.
 fn check_files(files: &[VerdictFile]) -> Result<(), CliError> {
     let mut seen = BTreeSet::new();
     for file in files {
         output::refuse_link(&file.path).map_err(|error| CliError::usage(anyhow!("--output: {error}")))?;
+        let parent = file.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+            let (path, parent) = (file.path.display(), parent.display());
+            return Err(CliError::usage(anyhow!("--output: {path}: there is no directory {parent}; make it first")));
+        }
         if !seen.insert(whole(&file.path)) {
             let path = file.path.display();
             return Err(CliError::usage(anyhow!("--output: {path} is given twice; each form needs a file of its own")));

@@ -59,13 +59,18 @@ fn measure(args: &ModelsArgs, style: Style) -> CliResult {
     if args.model.is_empty() && args.families.is_empty() && args.sizes.is_empty() {
         names.extend(own.iter().map(|row| row.name.clone()));
     }
+    let is_load = !(args.rate.is_empty() && args.concurrency.is_empty());
+    if is_load && !args.workload.is_empty() && args.workload.iter().all(|name| name != "load") {
+        return Err(CliError::usage(anyhow!(
+            "--rate and --concurrency are of the workload `load`: name it in --workload, or leave --workload out"
+        )));
+    }
     let mut measure = args.measure.clone();
     let backend = measure.backend.take().map(|text| runtimes_of(&text)).transpose()?;
     let (backend, runtimes) = backend.unwrap_or_default();
     measure.backend = backend;
     measure.runs = args.iterations.or(measure.runs);
     let load = vec!["load".to_owned()];
-    let is_load = args.workload.is_empty() && !(args.rate.is_empty() && args.concurrency.is_empty());
     let axes = [
         ("family", &args.families),
         ("size", &args.sizes),
@@ -73,7 +78,7 @@ fn measure(args: &ModelsArgs, style: Style) -> CliResult {
         ("dtype", &args.precision),
         ("batch_size", &args.batch),
         ("sequence_length", &args.sequence),
-        ("workload", if is_load { &load } else { &args.workload }),
+        ("workload", if is_load && args.workload.is_empty() { &load } else { &args.workload }),
         ("performance_hint", &args.hint),
         ("request_rate", &args.rate),
         ("concurrency", &args.concurrency),
@@ -119,7 +124,12 @@ pub(super) fn own_models(file: Option<&Path>) -> Result<Vec<ModelRow>, CliError>
     let Some(file) = file else { return Ok(Vec::new()) };
     let named = || format!("models of {}", file.display());
     let text = std::fs::read_to_string(file).with_context(named).map_err(CliError::usage)?;
-    models::parse(&text).with_context(named).map_err(CliError::usage)
+    let rows = models::parse(&text).with_context(named).map_err(CliError::usage)?;
+    if let Some(taken) = rows.iter().find(|row| models::catalogue().iter().any(|known| known.name == row.name)) {
+        let why = format!("`{}` is a model of the catalogue; give yours a name of its own", taken.name);
+        return Err(CliError::usage(anyhow!(why).context(named())));
+    }
+    Ok(rows)
 }
 
 /// The model called `name`, which is in no catalogue: in a directory or downloaded.
@@ -141,7 +151,9 @@ fn list(args: &ModelsListArgs) -> CliResult {
         let lines = all().map(|row| {
             let size = if row.parameters == 0 { "" } else { row.size().as_str() };
             let count = shown_count(row.parameters);
-            let published = row.published.as_deref().unwrap_or("no: the family's architecture, made small");
+            let is_own = own.iter().any(|one| one.name == row.name);
+            let unpublished = if is_own { "no: of your own" } else { "no: the family's architecture, made small" };
+            let published = row.published.as_deref().unwrap_or(unpublished);
             format!("{:<22} {:<28} {size:<6} {count:>12}  {published}", row.name, row.family)
         });
         show::text(&std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n"))?;

@@ -1,14 +1,17 @@
 //! The best device, runtime and precision for each model, from the stored runs of all machines.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use rsb_engine::gate;
 use rsb_engine::models::{self, Goal, ModelRow, Prices, Recommending};
-use rsb_model::Run;
 use rsb_model::field::Field;
-use rsb_model::record::{ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace};
+use rsb_model::record::{
+    ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace, RecommendDocument,
+};
+use rsb_model::{Event, Note, Run};
 use rsb_report::number::{format_count, format_quantity};
 use rsb_store::Store;
 use serde_json::Value;
@@ -52,6 +55,8 @@ pub fn run(args: &RecommendArgs) -> CliResult {
     let store = gate::open(&directories, &mut console::tell)?;
     let mut runs = of_models(&store)?;
     let is_some_run = !runs.is_empty();
+    // Of a case that several runs measured the first counts.
+    rsb_model::order::by(&mut runs, |a, b| is_disturbed(a).cmp(&is_disturbed(b)));
     runs.extend(of_roofs(&store, &runs)?);
     let (model, prices) = (args.model.as_deref(), prices.as_ref());
     let asked = Recommending { goal, model, own: &own, prices, is_predicting: true };
@@ -62,6 +67,7 @@ pub fn run(args: &RecommendArgs) -> CliResult {
             None => unmeasured(store.results_dir(), is_some_run),
         }));
     }
+    warn_of_disturbed(&runs, &document);
     if args.json {
         show::json(&document)?;
     } else {
@@ -128,6 +134,21 @@ pub(super) fn of_models(store: &Store) -> Result<Vec<Run>, CliError> {
     Ok(summaries.into_iter().take(MOST_RUNS).filter_map(|summary| store.run(&summary.run_id.0).ok()).collect())
 }
 
+/// Whether another run of this program measured at the same time.
+fn is_disturbed(run: &Run) -> bool {
+    run.notes.contains(&Note::Shared)
+}
+
+/// Says which runs that the answers rest on were disturbed.
+fn warn_of_disturbed(runs: &[Run], document: &RecommendDocument) {
+    let candidates = document.models.iter().flat_map(|advice| &advice.candidates);
+    let used: BTreeSet<&str> = candidates.flat_map(|one| &one.rests_on).map(|one| one.run_id.as_str()).collect();
+    for run in runs.iter().filter(|run| is_disturbed(run) && used.contains(run.run_id.0.as_str())) {
+        let text = format!("the run {}: {}; measure its models again, with nothing beside", run.run_id, Note::Shared);
+        console::tell(&Event::warning(text));
+    }
+}
+
 fn head(advice: &ModelAdvice) -> String {
     let size = advice.size.as_deref().unwrap_or("of unknown size");
     format!("{} ({}, {size}), {} positions", advice.model_id, advice.architecture_type, advice.sequence_length)
@@ -142,7 +163,9 @@ fn verdict(advice: &ModelAdvice) -> String {
             Some(why) if advice.unknown.iter().all(|one| one.reason == why.reason) => {
                 format!("unknown: {}", why.reason)
             }
-            _ => "unknown".to_owned(),
+            Some(_) => "unknown".to_owned(),
+            None => "unknown: no stored run has passes of models from which a time follows; `models` measures some"
+                .to_owned(),
         },
     }
 }
@@ -173,6 +196,12 @@ fn evidence(one: &ModelEvidence) -> String {
     format!("      from {} {value} in {}", one.benchmark_id, one.run_id)
 }
 
+/// Whether it rests on a case that was tuned for throughput.
+fn is_tuned(one: &ModelCandidate) -> bool {
+    let is_measured = one.basis == ModelBasis::Measured;
+    is_measured && one.rests_on.iter().any(|one| one.benchmark_id.contains("performance_hint=throughput"))
+}
+
 fn place(one: &ModelPlace) -> String {
     let threads = one.threads.map(|count| format!(", {}", format_count(count as usize, "thread", "threads")));
     let (backend, dtype, threads) = (&one.backend, &one.dtype, threads.unwrap_or_default());
@@ -183,10 +212,15 @@ fn figures(one: &ModelCandidate, goal: Goal, currency: Option<&str>) -> String {
     let [low, high] = one.time_per_item_interval_ms;
     let rate = |time: f64| 1e3 / time;
     let time = match goal {
-        Goal::Latency => format!("{} (8 in 10: {low:.3} to {high:.3})", format_quantity(one.time_per_item_ms, "ms")),
+        Goal::Latency => {
+            let [time, low, high] = [one.time_per_item_ms, low, high].map(|time| format_quantity(time, "ms"));
+            format!("{time} (8 in 10: {low} to {high})")
+        }
         Goal::Throughput | Goal::Cost | Goal::Energy => {
             let best = format_quantity(rate(one.time_per_item_ms), "items/s");
-            format!("{best} (8 in 10: {:.1} to {:.1}) in batches of {}", rate(high), rate(low), one.batch_size)
+            let [low, high] = [high, low].map(|time| format_quantity(rate(time), "items/s"));
+            let tuned = if is_tuned(one) { ", tuned for throughput" } else { "" };
+            format!("{best} (8 in 10: {low} to {high}) in batches of {}{tuned}", one.batch_size)
         }
     };
     let cost = one.cost_per_million_items.zip(currency).map(|(cost, of)| format!(", {cost:.2} {of} for a million"));

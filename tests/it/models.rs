@@ -24,6 +24,7 @@ fn the_catalogue_is_listed_and_a_model_says_what_it_needs() {
 fn models_that_are_none_are_named_with_what_is_near() {
     let bench = Bench::new();
     bench.write("mine.toml", "[[model]]\nname = \"mine\"\nfamily = \"decoder\"\nclass = \"X\"\n");
+    bench.write("taken.toml", "[[model]]\nname = \"bert-tiny\"\nfamily = \"decoder-only\"\nclass = \"X\"\n");
     for (arguments, expected) in [
         (&["models", "show", "bert-bas"][..], "did you mean `bert-base`?"),
         (&["models", "encoder"], "encoder-only"),
@@ -31,6 +32,8 @@ fn models_that_are_none_are_named_with_what_is_near() {
         (&["models", "--model", "/nonexistent/model,bert-bas"], "no directory"),
         (&["models", "show", "org/other"], "hf download org/other"),
         (&["models", "--catalogue", "mine.toml"], "decoder-only"),
+        (&["models", "--catalogue", "taken.toml"], "`bert-tiny` is a model of the catalogue"),
+        (&["models", "--model", "gpt2", "--rate", "2", "--workload", "forward"], "of the workload `load`"),
         (&["models", "--backend", "cpu,rocm"], "name one of them"),
         (&["models", "results"], "no run"),
         // Whatever is missing here, a mistake is told first.
@@ -56,6 +59,33 @@ fn why_nothing_can_be_recommended_is_told() {
     bench.write_sealed("benchmark_results/runs/models.json", &run);
     let said = bench.run(&["recommend"]).expect(2).stderr;
     assert!(said.contains("single passes"), "{said}");
+    let said = bench.run(&["recommend", "gpt2"]).expect(0).stdout;
+    assert!(said.contains("unknown: no stored run") && said.contains("`models` measures some"), "{said}");
+}
+
+#[test]
+fn runs_that_another_one_disturbed_come_last_and_are_warned_of() {
+    let bench = Bench::new();
+    let mut run: Value = serde_json::from_str(include_str!("../../docs/gallery/models.json")).unwrap();
+    bench.write_sealed("benchmark_results/runs/calm.json", &run);
+    run["run_id"] = "20991231T000000Z_nogit".into();
+    run["notes"] = json!([{ "code": "shared", "text": "another run of this program was measuring at the same time: its figures and these disturb each other" }]);
+    bench.write_sealed("benchmark_results/runs/20991231T000000Z_nogit.json", &run);
+    let said = bench.run(&["recommend", "bert-tiny"]).expect(0);
+    assert!(!said.stderr.contains("another run"), "the newer one is not needed: {}", said.stderr);
+    let bench = Bench::new();
+    bench.write_sealed("benchmark_results/runs/20991231T000000Z_nogit.json", &run);
+    let said = bench.run(&["recommend", "bert-tiny"]).expect(0);
+    assert!(
+        said.stderr.contains("20991231T000000Z_nogit: another run of this program was measuring"),
+        "{}",
+        said.stderr
+    );
+    assert!(
+        said.stdout.contains(" ms to ") || said.stdout.contains(" s to "),
+        "an interval has its unit: {}",
+        said.stdout
+    );
 }
 
 #[test]

@@ -57,6 +57,7 @@ fn a_file_that_cannot_be_meant_is_exit_2_before_anything_is_judged() {
         (&["a.xml"], "FORM=FILE"),
         (&["json=-"], "--format"),
         (&["json=a", "junit=./a"], "given twice"),
+        (&["json=absent/a"], "there is no directory absent"),
         (&["json=link"], "symbolic link"),
     ] {
         let outputs: Vec<&str> = outputs.iter().flat_map(|output| ["--output", output]).collect();
@@ -69,6 +70,7 @@ fn a_file_that_cannot_be_meant_is_exit_2_before_anything_is_judged() {
 #[test]
 fn what_cannot_be_written_fails_a_pass_and_changes_no_verdict() {
     let (bench, _) = judged();
+    std::fs::create_dir_all(bench.path("nowhere/a.json")).unwrap();
     for (run, code) in [("same.json", 1), ("slower.json", 3)] {
         let ended = bench.run(&gate(run, &["--output", "json=nowhere/a.json", "--output", "junit=b.xml"])).expect(code);
         assert!(ended.stderr.contains("error: cannot write nowhere/a.json"), "{}", ended.stderr);

@@ -76,7 +76,7 @@ fn comparisons_and_trends_validate() {
 #[test]
 fn documents_of_models_validate() {
     let bench = Bench::new();
-    let stored = ["models-qnn", "models-precisions", "models-onnxruntime", "models-more-precisions", "models"];
+    let stored = ["models-qnn", "models-precisions", "models-onnxruntime", "models"];
     for name in stored {
         let path = format!("{}/docs/gallery/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let run: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();

@@ -14,7 +14,7 @@ use super::{check_section, root};
 const PAGE: &str = "docs/models.md";
 const SEEN: &str = "models";
 /// Runs in other precisions and runtimes, of a busy machine: what runs, not how fast. The newest first.
-const OTHERS: [&str; 4] = ["models-qnn", "models-more-precisions", "models-onnxruntime", "models-precisions"];
+const OTHERS: [&str; 3] = ["models-qnn", "models-precisions", "models-onnxruntime"];
 
 fn run(name: &str) -> Run {
     let path = root().join(format!("docs/gallery/{name}.json"));

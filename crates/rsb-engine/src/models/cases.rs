@@ -165,17 +165,38 @@ impl<'a> Asked<'a> {
         if !named.is_empty() {
             return named.into_iter().map(|name| self.named(name)).collect();
         }
-        let families: Vec<Family> = self.values("family").iter().filter_map(|name| name.parse().ok()).collect();
-        let families = if families.is_empty() { Family::ALL.to_vec() } else { families };
-        let sizes: Vec<SizeClass> = self.values("size").iter().filter_map(|name| name.parse().ok()).collect();
-        let sizes = if sizes.is_empty() { vec![SizeClass::Tiny] } else { sizes };
-        let pairs = families.iter().flat_map(|family| sizes.iter().map(|size| (*family, *size)));
-        pairs.map(|pair| representative(pair).ok_or(Gap::Size(pair.0, pair.1))).collect()
+        let (families, sizes) = (self.families(), self.sizes());
+        // One's own of these, whatever their size where nobody chose one.
+        let is_own = |row: &&ModelRow| {
+            let is_size = sizes.is_empty() || row.parameters > 0 && sizes.contains(&row.size());
+            is_size && families.contains(&row.family) && row.refused.is_none()
+        };
+        let own = self.wish.own.iter().filter(is_own).map(Ok);
+        let usual = if sizes.is_empty() { &[SizeClass::Tiny][..] } else { &sizes };
+        let families = if families.is_empty() { &Family::ALL[..] } else { &families };
+        let pairs = families.iter().flat_map(|family| usual.iter().map(|size| (*family, *size)));
+        pairs.map(|pair| representative(pair).ok_or(Gap::Size(pair.0, pair.1))).chain(own).collect()
+    }
+
+    fn families(&self) -> Vec<Family> {
+        self.values("family").iter().filter_map(|name| name.parse().ok()).collect()
+    }
+
+    fn sizes(&self) -> Vec<SizeClass> {
+        self.values("size").iter().filter_map(|name| name.parse().ok()).collect()
     }
 
     fn named<'n>(&self, name: &'n str) -> Result<&'a ModelRow, Gap<'n>> {
         let row = find(name, self.wish.own).ok_or_else(|| Gap::Name(name, unknown(name, self.wish.own)))?;
-        row.refused.clone().map_or(Ok(row), |reason| Err(Gap::Name(name, reason)))
+        if let Some(reason) = row.refused.clone() {
+            return Err(Gap::Name(name, reason));
+        }
+        let families = self.families();
+        if families.is_empty() || families.contains(&row.family) {
+            return Ok(row);
+        }
+        let why = format!("{} is {}, and the families asked for are others", row.name, row.family);
+        Err(Gap::Name(name, Reason::new(format!("model {name}"), why, "leave the families out, or name its own, too")))
     }
 
     fn points(&self, component: &Component, row: &ModelRow) -> Vec<ModelPoint> {

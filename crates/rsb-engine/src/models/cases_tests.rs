@@ -115,3 +115,19 @@ fn load_is_for_who_asks_for_it_and_qnn_has_a_precision_of_its_own() {
     let refused = planned.iter().filter_map(|case| case.as_ref().err()).map(|(_, reason)| reason.cure.as_str());
     assert_eq!(refused.collect::<Vec<_>>(), ["choose --backend openvino, or --hint latency"; 2]);
 }
+
+#[test]
+fn models_of_ones_own_are_of_their_family_and_a_name_of_another_family_is_skipped() {
+    let own = parse("[[model]]\nname = \"mine\"\nfamily = \"decoder-only\"\nclass = \"LlamaForCausalLM\"\n").unwrap();
+    let found = planned(&[("family", "decoder-only")], &own, Breadth::Quick).unwrap();
+    let mine = "component_specific/models/cpu:0/forward/mine/f32";
+    assert_eq!(ids(&found), ["component_specific/models/cpu:0/forward/stories-15m/f32", mine]);
+    let found = planned(&[("family", "vision")], &own, Breadth::Quick).unwrap();
+    assert!(!ids(&found).contains(&mine), "{:?}", ids(&found));
+    // Nobody counted it.
+    let found = planned(&[("size", "tiny")], &own, Breadth::Quick).unwrap();
+    assert!(!ids(&found).contains(&mine), "{:?}", ids(&found));
+    let found = planned(&[("family", "vision"), ("model", "bert-tiny,vit-tiny")], &[], Breadth::Quick).unwrap();
+    let [Err((_, reason)), Ok(_)] = found.as_slice() else { panic!("{found:?}") };
+    assert!(reason.why.contains("encoder-only") && reason.cure.contains("families"), "{reason}");
+}

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use rsb_model::record::{Compatibility, ModelCompatibility};
 use rsb_model::{BackendId, BenchmarkResult, DeviceRef, Dtype, Obstacle, Outcome, Run};
 
-use super::catalogue::{Family, ModelRow, SizeClass, catalogue, find};
+use super::MODELS;
+use super::catalogue::{Family, SizeClass, catalogue, find};
 use super::compatibility::{RUNTIMES, Wanted, refusal};
 use super::document::parameter;
-use super::{DEFINITION, MODELS};
 
 /// The precisions of the map.
 pub const PRECISIONS: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
@@ -61,8 +61,8 @@ fn places() -> impl Iterator<Item = Place> {
 
 fn seen_in(run: &Run, result: &BenchmarkResult) -> Option<(Place, ModelCompatibility)> {
     let model = parameter(result, "model")?;
-    let own = || serde_json::from_str::<ModelRow>(parameter(result, DEFINITION)?).ok();
-    let family = find(model, &[]).map(|row| row.family).or_else(|| Some(own()?.family))?;
+    // A model of one's own may fail for reasons that are none of its family.
+    let family = find(model, &[])?.family;
     let name = parameter(result, "runtime")?;
     let runtime = RUNTIMES.iter().find(|runtime| runtime.name == name)?.name;
     let backend = result.benchmark_id.device().device()?.backend;

@@ -13,7 +13,7 @@ pub struct Prices {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Price {
-    /// A part of the machine's name in `recommend`; any machine where there is none.
+    /// A part of the machine's name in `recommend`, in letters of any case; any machine where there is none.
     machine: String,
     /// Such as `cuda:0`; any device where there is none.
     device: String,
@@ -46,7 +46,8 @@ impl Prices {
     /// What a million items cost there: by the first price that is for it.
     pub(super) fn of_million(&self, one: &ModelCandidate) -> Option<f64> {
         let is_for = |price: &&Price| {
-            one.place.machine.contains(&price.machine) && [one.place.device.as_str(), ""].contains(&&*price.device)
+            one.place.machine.contains(&price.machine.to_lowercase())
+                && [one.place.device.as_str(), ""].contains(&&*price.device)
         };
         let per_hour = self.price.iter().find(is_for)?.per_hour;
         Some(one.time_per_item_ms / 1e3 / 3600.0 * per_hour * 1e6)
@@ -59,9 +60,9 @@ impl Price {
         known(row, &["machine", "device", "per_hour"])?;
         let amount =
             row.get("per_hour").and_then(|value| value.as_float().or(value.as_integer().map(|whole| whole as f64)));
-        let per_hour = amount.filter(|amount| amount.is_finite() && *amount >= 0.0).ok_or_else(|| {
+        let per_hour = amount.filter(|amount| amount.is_finite() && *amount > 0.0).ok_or_else(|| {
             let told = row.get("per_hour").map_or_else(|| "missing".to_owned(), ToString::to_string);
-            PricesError(format!("per_hour = {told} is no price; give an amount for an hour"))
+            PricesError(format!("per_hour = {told} is no price; give an amount above zero for an hour"))
         })?;
         Ok(Self { machine: words(row, "machine", "")?, device: words(row, "device", "")?, per_hour })
     }

@@ -44,14 +44,18 @@ impl Goal {
         let what = |goal: &str| format!("{goal} on {}", one.place.machine);
         let (figure, reason) = match self {
             Self::Latency | Self::Throughput => return Ok(1.0),
-            Self::Cost => (one.cost_per_million_items, Reason::new(what("costs"), "no price is known", PRICE_CURE)),
+            Self::Cost => (one.cost_per_million_items, unpriced(one, what("costs"))),
             Self::Energy => (one.energy_per_item_j, unread_power(one, what("energy"))),
         };
         figure.map(|figure| figure / one.time_per_item_ms).ok_or(reason)
     }
 }
 
-const PRICE_CURE: &str = "give --prices FILE with a [[price]] of the machine";
+fn unpriced(one: &ModelCandidate, what: String) -> Reason {
+    let (machine, device) = (&one.place.machine, &one.place.device);
+    let why = format!("no [[price]] of the file is for {device} of {machine}");
+    Reason::new(what, why, format!("add one with machine = \"{machine}\", or a part of that name"))
+}
 
 fn unread_power(one: &ModelCandidate, what: String) -> Reason {
     match one.basis {
@@ -184,7 +188,9 @@ fn candidate(result: &BenchmarkResult, machine: &str, run: &Run) -> Option<Model
     // A run without its samples still has what was made of them.
     let kept = result.statistics.as_ref();
     let each = |p: f64, of: fn(&Statistics) -> f64| Some(of_samples(p).or_else(|| kept.map(of))? / items);
-    let time_per_item_ms = each(0.5, |kept| kept.percentiles.p50)?;
+    // The figure of the run, on which predictions rest, too.
+    let time_per_item_ms = fields.number("time_ms")? / items;
+    let interval = [each(0.1, |kept| kept.min)?.min(time_per_item_ms), each(0.9, |kept| kept.percentiles.p90)?];
     let run_id = run.run_id.0.clone();
     let evidence = |field: &str, value: f64| ModelEvidence {
         run_id: run_id.clone(),
@@ -203,7 +209,7 @@ fn candidate(result: &BenchmarkResult, machine: &str, run: &Run) -> Option<Model
         basis: ModelBasis::Measured,
         batch_size,
         time_per_item_ms,
-        time_per_item_interval_ms: [each(0.1, |kept| kept.min)?, each(0.9, |kept| kept.percentiles.p90)?],
+        time_per_item_interval_ms: [interval[0], interval[1].max(time_per_item_ms)],
         cost_per_million_items: None,
         energy_per_item_j: power.map(|watts| watts * time_per_item_ms / 1e3),
         accuracy_error: fields.number("accuracy_error"),

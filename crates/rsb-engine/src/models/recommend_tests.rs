@@ -91,7 +91,8 @@ fn the_cheapest_is_another_than_the_fastest_and_what_has_no_price_is_unknown() {
     let costs: Vec<Option<f64>> = advice.candidates.iter().map(|one| one.cost_per_million_items).collect();
     // A million items of 2 ms are 2000 s at a thousandth of a euro, and of 1 ms 1000 s at a hundredth.
     assert_eq!((advice.choice, costs), (ModelChoice::Winner, vec![Some(2.0), Some(10.0)]));
-    assert!(advice.unknown[0].reason.cure.contains("--prices"), "{:?}", advice.unknown);
+    let unknown = &advice.unknown[0].reason;
+    assert!(unknown.why.contains("cuda:0") && unknown.cure.contains("machine = "), "{unknown}");
 }
 
 #[test]
@@ -158,4 +159,28 @@ fn without_a_model_there_is_one_of_each_family_and_size_once_anything_was_measur
     let found = recommend(&[run], Recommending { own: &own, model: Some("mine"), ..asked }).models;
     assert_eq!((found.len(), found[0].parameter_count, found[0].size.clone()), (1, None, None));
     assert!(found[0].unknown.iter().all(|one| one.reason.why.contains("counted")), "{found:?}");
+}
+
+#[test]
+fn a_price_is_above_zero_and_its_machine_is_named_in_letters_of_any_case() {
+    assert!(Prices::parse("[[price]]\nper_hour = 0").unwrap_err().to_string().contains("above zero"));
+    let prices = Prices::parse("[[price]]\nmachine = \"Cheap\"\nper_hour = 3.6").unwrap();
+    let mut one = one("pytorch", 1.0, 0.1, "a", 1);
+    one.place.machine = "a-cheap-one".to_owned();
+    assert_eq!(prices.of_million(&one), Some(1.0));
+}
+
+#[test]
+fn what_was_measured_is_told_by_the_figure_of_the_run() {
+    let run: Run = serde_json::from_str(include_str!("../../../../docs/gallery/models.json")).unwrap();
+    let found = recommend(std::slice::from_ref(&run), Recommending::LATENCY).models;
+    let candidates: Vec<&ModelCandidate> = found.iter().flat_map(|advice| &advice.candidates).collect();
+    for one in &candidates {
+        let [low, high] = one.time_per_item_interval_ms;
+        assert!(low <= one.time_per_item_ms && one.time_per_item_ms <= high, "{one:?}");
+        let of_case = |result: &&BenchmarkResult| result.benchmark_id.to_string() == one.rests_on[0].benchmark_id;
+        let stored = run.benchmarks.iter().find(of_case).unwrap().fields().unwrap().number("time_ms");
+        assert_eq!((one.rests_on[0].field.as_str(), Some(one.rests_on[0].value)), ("time_ms", stored));
+    }
+    assert!(!candidates.is_empty());
 }

@@ -116,7 +116,7 @@ pub const CHART_KINDS: [ChartKind; 26] = [
     ),
     run(
         ("bar", "a figure of each case, with a mark at what the hardware can do"),
-        "any benchmark with two cases, such as gemm, tensor-core, flash-attention",
+        "any benchmark with two cases that tell a rate, such as gemm, tensor-core, flash-attention; without one, name a figure: --metric time_ms",
         |subject| of_run(subject, |run| bars::bars_of(run, subject.metric)),
     ),
     run(
