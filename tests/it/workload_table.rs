@@ -49,7 +49,7 @@ fn each_workload_and_component_has_its_page_of_methods() {
     let documented = rows().into_iter().map(|(name, _)| name);
     let components = rsb_engine::frameworks::all().iter().map(|component| component.name.to_owned());
     let index = text("docs/methods/README.md");
-    for name in documented.chain(components) {
+    for name in documented.chain(components).chain([rsb_engine::models::MODELS.to_owned()]) {
         let page = text(&format!("docs/methods/{name}.md"));
         let headings = page.lines().filter_map(|line| line.strip_prefix("## ")).collect::<Vec<_>>();
         let expected =
