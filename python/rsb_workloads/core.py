@@ -195,12 +195,12 @@ def torch_device(case: Case):
             f"PyTorch {torch.__version__} was made for {built}, not for {backend}",
             f"install the wheel of PyTorch for {backend}",
         )
-    installed = "ROCm: the permissions of /dev/kfd and /dev/dri" if built == "rocm" else "CUDA: nvidia-smi"
     if not torch.cuda.is_available() or int(index) >= torch.cuda.device_count():
         raise Skip(
             f"PyTorch on {case.device}",
             f"PyTorch {torch.__version__} sees {torch.cuda.device_count()} GPUs",
-            f"look at `doctor`: the driver, or the version of {installed}",
+            "look at `doctor`: the driver, "
+            + ("the permissions of /dev/kfd and /dev/dri, or the version of ROCm" if built == "rocm" else "or the version of CUDA"),
         )
     return torch, torch.device("cuda", int(index))
 

@@ -83,6 +83,12 @@ pub fn cases(
     Ok(found)
 }
 
+/// Why no size can be told of `row`.
+fn uncounted(row: &ModelRow) -> Reason {
+    let cure = format!("add `parameters` to its row, or choose --model {}", row.name);
+    Reason::new(format!("size of {}", row.name), "its parameters are counted when it is measured", cure)
+}
+
 const fn id(case: &CaseOrReason) -> &rsb_model::CaseId {
     match case {
         Ok(case) | Err((case, _)) => &case.id,
@@ -166,14 +172,15 @@ impl<'a> Asked<'a> {
             return named.into_iter().map(|name| self.named(name)).collect();
         }
         let (families, sizes) = (self.families(), self.sizes());
-        // One's own of these, whatever their size where nobody chose one.
-        let is_own = |row: &&ModelRow| {
-            let is_size = sizes.is_empty() || row.parameters > 0 && sizes.contains(&row.size());
-            is_size && families.contains(&row.family) && row.refused.is_none()
-        };
-        let own = self.wish.own.iter().filter(is_own).map(Ok);
         let usual = if sizes.is_empty() { &[SizeClass::Tiny][..] } else { &sizes };
         let families = if families.is_empty() { &Family::ALL[..] } else { &families };
+        // One's own of these families, whatever their size where nobody chose one.
+        let own = self.wish.own.iter().filter(|row| families.contains(&row.family) && row.refused.is_none());
+        let own = own.filter_map(|row| match row.parameters {
+            _ if sizes.is_empty() => Some(Ok(row)),
+            0 => Some(Err(Gap::Name(&row.name, uncounted(row)))),
+            _ => sizes.contains(&row.size()).then_some(Ok(row)),
+        });
         let pairs = families.iter().flat_map(|family| usual.iter().map(|size| (*family, *size)));
         pairs.map(|pair| representative(pair).ok_or(Gap::Size(pair.0, pair.1))).chain(own).collect()
     }

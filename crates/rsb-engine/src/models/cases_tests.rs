@@ -124,8 +124,14 @@ fn models_of_ones_own_are_of_their_family_and_a_name_of_another_family_is_skippe
     assert_eq!(ids(&found), ["component_specific/models/cpu:0/forward/stories-15m/f32", mine]);
     let found = planned(&[("family", "vision")], &own, Breadth::Quick).unwrap();
     assert!(!ids(&found).contains(&mine), "{:?}", ids(&found));
-    // Nobody counted it.
     let found = planned(&[("size", "tiny")], &own, Breadth::Quick).unwrap();
+    let Some(Err((_, uncounted))) = found.last() else { panic!("{found:?}") };
+    assert!(uncounted.cure.contains("--model mine"), "{uncounted}");
+    let mut counted = own;
+    counted[0].parameters = 1_000_000;
+    let found = planned(&[("size", "tiny")], &counted, Breadth::Quick).unwrap();
+    assert!(ids(&found).contains(&mine), "{:?}", ids(&found));
+    let found = planned(&[("size", "small")], &counted, Breadth::Quick).unwrap();
     assert!(!ids(&found).contains(&mine), "{:?}", ids(&found));
     let found = planned(&[("family", "vision"), ("model", "bert-tiny,vit-tiny")], &[], Breadth::Quick).unwrap();
     let [Err((_, reason)), Ok(_)] = found.as_slice() else { panic!("{found:?}") };
