@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# The main job: build what is missing, measure the quick suite on whatever is here, store, report, gate.
+# Builds the program if needed, measures the quick suite on this machine, stores the run, compares it, writes a report.
 set -euo pipefail
 
 usage() {
     cat <<'TEXT'
 Usage: ./run_benchmarks.sh [--gate] [--base REV] [--no-build] [--help] [ARGUMENTS OF `run` …]
 
-Builds the program when needed, measures the quick suite on this machine, stores the result in
-benchmark_results/, judges the run against the baseline saved for this machine, and writes a report beside
-the results: benchmark_report_<time>.html, one page that holds everything, and the same as Markdown.
+Build the program if needed, measure the quick suite on this machine, store the run in benchmark_results/,
+compare it with the baseline saved for this machine, and write a report next to the run:
+benchmark_report_<time>.html (one self-contained page) and the same as Markdown.
 
-  --gate      exit 4 when there is no verdict, also when no baseline was saved for this machine
-  --base REV  take baseline and policy as they are at the merge base of REV and HEAD, as for a pull request
-  --no-build  use the program as it is, or the one named in RUSTY_STACK_BENCH
-  --help      this text
+  --gate      exit 4 if any case has no verdict, or no baseline was saved for this machine
+  --base REV  take baseline and policy from the merge base of REV and HEAD, as for a pull request
+  --no-build  use the program as built, or the one that RUSTY_STACK_BENCH names
+  --help      print this text
 
-Further arguments go to `rusty-stack-bench run`, for example:
+All other arguments go to `rusty-stack-bench run`, for example:
   ./run_benchmarks.sh --suite cpu-performance --profile standard
   ./run_benchmarks.sh gemm --axis dtype=f32
 
-Exit codes: 0 pass, 1 failure, 2 usage, 3 regression, 4 no verdict, 5 nothing could run here.
-Without --gate and without a baseline for this machine it prints NO VERDICT and exits 0.
+Exit codes: 0 measured · 1 a case failed · 2 usage · 3 regression · 4 no verdict (only with --gate) ·
+5 nothing could run here.
 TEXT
 }
 
@@ -49,13 +49,13 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/scripts/program.sh"
 program=$(find_program "$build") || exit $?
 
-# The directories that were asked for also concern the steps after the run.
+# Directories given for the run also hold for the steps after it.
 places=()
 after=1
 for ((i = 0; i < ${#arguments[@]}; i++)); do
     case "${arguments[i]}" in
         --dry-run) exec "$program" run "${arguments[@]}" ;;
-        # One document on standard output: what comes after the run goes to standard error.
+        # `run --json` prints one document to standard output; the steps after it print to standard error.
         --json) after=2 ;;
         --results-dir | --baselines-dir | --policy | --config) places+=("${arguments[i]}" "${arguments[i + 1]:-}") ;;
         --results-dir=* | --baselines-dir=* | --policy=* | --config=*) places+=("${arguments[i]}") ;;
@@ -67,19 +67,18 @@ id_file=$(mktemp)
 trap 'rm -f "$id_file"' EXIT
 "$program" run --id-file "$id_file" "${arguments[@]+"${arguments[@]}"}" || measured=$?
 run=$(cat "$id_file")
-# Without figures there is nothing to report; a failed case among others (1) is reported with them.
+# A run with a failed case (1) is compared and reported; without any result there is nothing to do.
 if [ "$measured" -gt 1 ] || [ -z "$run" ]; then exit "$measured"; fi
 
-# What looks slower or stays undecided is remeasured, for so long at most.
-judging=(--budget 90s "${base[@]+"${base[@]}"}")
-if [ "$gate" = no ]; then
-    judging+=(--baseline-optional)
-fi
 verdict=0
-"$program" gate --current "$run" "${judging[@]}" "${places[@]+"${places[@]}"}" >&"$after" || verdict=$?
-# After the gate, so that the report has its verdict and every replicate.
+# Undecided cases are measured again, for at most 90 s.
+"$program" gate --current "$run" --budget 90s "${base[@]+"${base[@]}"}" "${places[@]+"${places[@]}"}" >&"$after" ||
+    verdict=$?
+# After the gate, so that the report includes its verdict and every replicate.
 for form in markdown html; do
     "$program" report "$run" --format "$form" "${places[@]+"${places[@]}"}" >&"$after" || exit $?
 done
 [ "$measured" -eq 0 ] || [ "$verdict" -eq 3 ] || exit "$measured"
+# Without --gate this is a measurement: a missing verdict does not fail it.
+if [ "$verdict" -eq 4 ] && [ "$gate" = no ]; then exit 0; fi
 exit "$verdict"

@@ -38,6 +38,27 @@ fn the_main_job_measures_reports_and_says_no_verdict_without_a_baseline() {
 }
 
 #[test]
+fn without_gate_a_missing_verdict_is_shown_and_exits_0() {
+    let bench = Bench::new();
+    let first = run(&bench, "run_benchmarks.sh", &SMALL);
+    assert_eq!(first.status.code(), Some(0), "{}", String::from_utf8_lossy(&first.stderr));
+    // A baseline of other hardware, in the place of this machine's: nothing is comparable.
+    let saved = bench.run(&["baseline", "save", "--results-dir", "results"]).expect(0);
+    assert!(saved.stdout.contains("baselines/"), "{}", saved.stdout);
+    let file = std::fs::read_dir(bench.path("baselines")).unwrap().next().unwrap().unwrap().path().join("gemm.json");
+    let mut baseline: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let case = &mut baseline["runs"][0]["benchmarks"][0];
+    case["device_type"] = "gpu".into();
+    bench.write_sealed(file.strip_prefix(bench.dir.path()).unwrap().to_str().unwrap(), &baseline);
+    let measured = run(&bench, "run_benchmarks.sh", &SMALL);
+    let stdout = String::from_utf8_lossy(&measured.stdout);
+    assert_eq!(measured.status.code(), Some(0), "{stdout}\n{}", String::from_utf8_lossy(&measured.stderr));
+    assert!(stdout.contains("NO VERDICT") && stdout.contains("baseline"), "{stdout}");
+    let strict = run(&bench, "run_benchmarks.sh", &[&["--gate"][..], &SMALL].concat());
+    assert_eq!(strict.status.code(), Some(4));
+}
+
+#[test]
 fn trends_are_over_what_is_stored() {
     let bench = Bench::new();
     run(&bench, "run_benchmarks.sh", &SMALL);
