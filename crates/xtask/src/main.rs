@@ -15,7 +15,7 @@ Usage: cargo xtask <CHORE>
   ci       everything below, in this order: what a pull request must pass
   lint     format, clippy, shell scripts, workflows
   tidy     the rules of ARCHITECTURE.md: crate edges, unsafe code, file sizes; links of the documents
-  test     every test, and that generated files are up to date
+  test     every test, and that generated files are up to date; ARGUMENTS go to the test runner: `test -- gate::`
   codegen  rewrite what is generated: schemas/, docs/glossary.md, docs/benchmarks.md, the Vulkan shaders
   shaders  rewrite the Vulkan shaders alone
   speed    the figures of docs/speed.md, measured here; with WORDS those lines alone that have them
@@ -27,10 +27,10 @@ Usage: cargo xtask <CHORE>
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.first().map(String::as_str) {
-        Some("ci") => steps::lint().and_then(|()| tidy::run()).and_then(|()| steps::test()),
+        Some("ci") => steps::lint().and_then(|()| tidy::run()).and_then(|()| steps::test(&[])),
         Some("lint") => steps::lint(),
         Some("tidy") => tidy::run(),
-        Some("test") => steps::test(),
+        Some("test") => steps::test(&arguments[1..]),
         Some("codegen") => steps::study(&["shaders".to_owned()]).and_then(|()| steps::codegen()),
         Some("shaders" | "speed" | "gate-study" | "store-study" | "trend-study") => steps::study(&arguments),
         Some("screenshot") => screenshot::run(),

@@ -37,8 +37,8 @@ pub(crate) fn lint() -> Result<()> {
     optional("cargo-deny", &["--offline", "check", "bans", "licenses", "sources"], &[], "cargo install cargo-deny")
 }
 
-/// Every test. `cargo nextest` when it is there, because it is faster and isolates each test.
-pub(crate) fn test() -> Result<()> {
+/// Runs every test, or those that `chosen` selects, by `cargo nextest` if it is installed: it is faster and isolates each test.
+pub(crate) fn test(chosen: &[String]) -> Result<()> {
     let (crates, with_python) = python();
     let features = format!("fault-injection,{OPTIONAL}{with_python}");
     // Many tests wait, for a child's time limit or a disk: twice as many as there are CPUs keep these busy.
@@ -51,7 +51,8 @@ pub(crate) fn test() -> Result<()> {
     let began = std::time::Instant::now();
     let tested = std::fs::create_dir_all(root().join("target")).map_err(Into::into).and_then(|()| {
         let mut command = Command::new("cargo");
-        let arguments = [runner, crates, &["--features", &features]].concat();
+        let chosen: Vec<&str> = chosen.iter().map(String::as_str).collect();
+        let arguments = [runner, crates, &["--features", &features], &chosen].concat();
         command.args(&arguments).env("RSB_SKIPPED", &skipped).current_dir(root());
         // Tests run side by side: threads of OpenMP that wait would take the CPUs that others need.
         command.env("OMP_WAIT_POLICY", "passive");
@@ -60,6 +61,9 @@ pub(crate) fn test() -> Result<()> {
     eprintln!("tests: {} s, compiling included", began.elapsed().as_secs());
     say_what_was_missing(&std::fs::read_to_string(&skipped).unwrap_or_default());
     tested?;
+    if !chosen.is_empty() {
+        return Ok(());
+    }
     // With the same packages and features beside it, so that what is compiled serves.
     let profiled = format!("{features},memory-profiling");
     run("cargo", &[runner, crates, &["--lib", "--features", &profiled, "memory_profile"]].concat())
