@@ -1,7 +1,9 @@
 //! The factors of a machine that `--across` names.
 
+use rsb_model::factor;
+
 /// What has a version that must agree, beside the frameworks.
-const SOFTWARE: [&str; 3] = ["driver", "rocm", "python"];
+const SOFTWARE: [&str; 4] = [factor::DRIVER, factor::ROCM, factor::CUDA, factor::PYTHON];
 
 /// `text`, when it names a factor; else what there is. A typo never means that nothing is to be crossed.
 pub(super) fn parse(text: &str) -> Result<String, String> {
@@ -29,7 +31,7 @@ mod tests {
         for (text, factor) in [("rocm", "rocm"), ("PyTorch", "torch"), ("flash_attn", "flash-attn")] {
             assert_eq!(parse(text), Ok(factor.to_owned()));
         }
-        assert!(parse("foo").unwrap_err().contains("driver, rocm, python"));
+        assert!(parse("foo").unwrap_err().contains("driver, rocm, cuda, python"));
         assert!(parse("rcom").unwrap_err().contains("did you mean rocm?"));
     }
 }

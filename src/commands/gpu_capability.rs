@@ -70,6 +70,7 @@ fn blank(environment: &Environment, index: u32, now: Timestamp) -> BenchmarkResu
         results: Vec::new(),
         statistics: None,
         samples: Vec::new(),
+        factors: None,
         metadata: serde_json::Map::new(),
     }
 }

@@ -69,6 +69,39 @@ fn what_cannot_be_judged_is_never_green() {
     });
 }
 
+/// Turns `run` into one of a machine with ROCm, torch and OpenVINO, which also measured a PyTorch case.
+fn with_an_ml_stack(run: &Value) -> Value {
+    let mut run = again(run, "with-ml-stack");
+    let environment = &mut run["environment"];
+    environment["rocm"] = "5.2.0".into();
+    environment["python"] = "3.9.2".into();
+    environment["frameworks"] = serde_json::json!({"torch": "2.9.1", "openvino": "2026.1.0"});
+    let mut torch = run["benchmarks"][0].clone();
+    torch["benchmark_id"] = "component_specific/pytorch/cpu:0/matmul/f32".into();
+    torch["benchmark_type"] = "component_specific".into();
+    torch["factors"] = serde_json::json!({"python": "3.9", "torch": "2.9"});
+    run["benchmarks"].as_array_mut().unwrap().push(torch);
+    run["benchmarks"].as_array_mut().unwrap().iter_mut().for_each(|case| scale(case, 1.002));
+    run
+}
+
+#[test]
+fn a_baseline_with_rocm_and_torch_judges_a_run_without_them() {
+    let (bench, run) = with_baseline();
+    bench.write_sealed("with.json", &with_an_ml_stack(&run));
+    bench.run(&["baseline", "save", "ml", "--run", "with.json"]).expect(0);
+    bench.write_sealed("current.json", &again(&run, "without"));
+    let result = bench.run(&["gate", "--baseline", "ml", "--current", "current.json", "--json"]).expect(4).json();
+    let rows = result["comparisons"].as_array().unwrap();
+    let (cpu, torch): (Vec<&Value>, Vec<&Value>) =
+        rows.iter().partition(|row| row["id"].as_str().unwrap().starts_with("cpu_performance/"));
+    assert!(cpu.len() >= 12 && cpu.iter().all(|row| row["verdict"] == "Unchanged"), "{cpu:#?}");
+    assert!(torch.len() == 1 && torch[0]["verdict"] == "Inconclusive", "{torch:#?}");
+    assert_eq!(result["missing"], serde_json::json!(["component_specific/pytorch/cpu:0/matmul/f32"]));
+    // The other way round, what is installed since is new, and changes nothing.
+    bench.run(&["gate", "--baseline", "tensor-ops", "--current", "with.json"]).expect(0);
+}
+
 #[test]
 fn what_cannot_be_read_is_exit_2() {
     let (bench, run) = with_baseline();

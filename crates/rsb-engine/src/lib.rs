@@ -10,6 +10,7 @@ pub mod backends;
 pub mod custom;
 pub mod directories;
 mod error;
+mod factors;
 pub mod frameworks;
 pub mod gate;
 pub mod harness;

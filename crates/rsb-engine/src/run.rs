@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use rsb_model::order;
-use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Environment, Event, Note, Outcome, Run, RunId, RunStatus, Timestamp};
 use rsb_store::Store;
 
@@ -81,14 +80,13 @@ pub fn keep(
     results: Vec<BenchmarkResult>,
     (suite, profile): (&str, &str),
     store: &Store,
-    environment: Environment,
+    environment: &Environment,
 ) -> Result<PathBuf, EngineError> {
-    let summary = EnvironmentSummary::of(&environment);
-    let mut recorder = Recorder::begin(store, suite, profile, environment, &Plan::default())?;
+    let mut recorder = Recorder::begin(store, suite, profile, environment.clone(), &Plan::default())?;
     recorder.run.program = None; // It did not measure them.
     recorder.run.started = results.iter().map(|result| result.timestamp).min().unwrap_or(recorder.run.started);
     for result in results {
-        recorder.on_event(&Event::CaseUpdated(Box::new(assemble::completed(result, &summary))));
+        recorder.on_event(&Event::CaseUpdated(Box::new(assemble::completed(result, environment))));
     }
     Ok(recorder.finish()?)
 }

@@ -127,6 +127,7 @@ fn run(name: &str, random: &mut Generator) -> Run {
             results: Vec::new(),
             statistics: None,
             samples,
+            factors: None,
             metadata: serde_json::Map::new(),
         });
     }

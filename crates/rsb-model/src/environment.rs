@@ -32,6 +32,9 @@ pub struct Environment {
     /// Every installation of ROCm, the one that counts first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rocm_installations: Vec<RocmInstallation>,
+    /// Version of the CUDA toolkit that programs here would use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cuda: Option<String>,
     /// Version of Python.
     pub python: Option<String>,
     /// Versions of ML frameworks by package name.

@@ -1,6 +1,7 @@
-//! What makes two runs comparable: the hardware must agree, and each named factor of the software too.
+//! The machine of a run: its hardware, which two runs must share to be comparable, and the versions of its software.
 //!
-//! Neither too coarse (two models of GPU differ) nor too fine (a kernel's patch level does not).
+//! Neither too coarse (two models of GPU differ) nor too fine (a kernel's patch level does not). Whether a software version
+//! matters depends on the case: see [`crate::factor`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +17,7 @@ use crate::order;
 pub struct Fingerprint {
     /// Field and value, hardware only; decides the directory of a baseline.
     pub hardware: BTreeMap<String, String>,
-    /// Field and value, software at major.minor; must agree unless asked `--across` it.
+    /// Field and value, software at major.minor. Says what changed on a machine; comparability is decided case by case.
     pub factors: BTreeMap<String, String>,
 }
 
@@ -54,6 +55,9 @@ impl Fingerprint {
         };
         factor("driver", environment.gpus.iter().find_map(|gpu| gpu.driver.as_deref()));
         factor("rocm", environment.rocm.as_deref());
+        if let Some(cuda) = environment.cuda.as_deref() {
+            factor("cuda", Some(cuda));
+        }
         factor("python", environment.python.as_deref());
         for (name, version) in &environment.frameworks {
             factor(name, Some(version));
@@ -61,17 +65,12 @@ impl Fingerprint {
         Self { hardware, factors }
     }
 
-    /// Every difference that forbids comparing, those in the factors `across` left out. A detail of the hardware that one
-    /// side does not know, as a file of an earlier version, is no difference; nor is a framework that one side lacks, since
-    /// that side has no case of it.
-    pub fn differences(&self, current: &Self, across: &[String]) -> Vec<Difference> {
+    /// Returns every difference in hardware, each of which makes two runs incomparable. A detail that one side does not know, as
+    /// in a file of an earlier version, is no difference.
+    pub fn differences(&self, current: &Self) -> Vec<Difference> {
         let mut found = differing(&self.hardware, &current.hardware);
         let is_known = |field: &str| [self, current].iter().all(|side| side.hardware.contains_key(field));
         found.retain(|difference| !is_detail(&difference.field) || is_known(&difference.field));
-        let mut factors = differing(&self.factors, &current.factors);
-        let is_told = |field: &str| [self, current].iter().all(|side| side.factors.contains_key(field));
-        factors.retain(|difference| is_told(&difference.field) && !across.contains(&difference.field));
-        found.extend(factors);
         found
     }
 
@@ -176,7 +175,7 @@ fn differing(baseline: &BTreeMap<String, String>, current: &BTreeMap<String, Str
 }
 
 /// `3.11` of `3.11.7`; any leading name (a driver's) is kept.
-fn major_minor(version: &str) -> String {
+pub(crate) fn major_minor(version: &str) -> String {
     let (name, number) = version.rsplit_once(' ').map_or(("", version), |(name, number)| (name, number));
     let short = number.split('.').take(2).collect::<Vec<_>>().join(".");
     if name.is_empty() { short } else { format!("{name} {short}") }
@@ -225,46 +224,28 @@ mod tests {
         let mut other = machine();
         change(&mut other);
         Fingerprint::of(&machine())
-            .differences(&Fingerprint::of(&other), &[])
+            .differences(&Fingerprint::of(&other))
             .into_iter()
             .map(|difference| difference.field)
             .collect()
     }
 
     #[test]
-    fn hardware_and_minor_versions_decide_and_patch_levels_do_not() {
+    fn hardware_decides_and_software_does_not() {
         assert_eq!(fields(|_| {}), Vec::<String>::new());
         assert_eq!(fields(|e| e.kernel = Some("6.1.0-19".into())), Vec::<String>::new());
-        assert_eq!(fields(|e| e.rocm = Some("7.2.9".into())), Vec::<String>::new());
-        assert_eq!(fields(|e| e.rocm = Some("7.3.0".into())), ["rocm"]);
-        assert_eq!(fields(|e| e.rocm = None), ["rocm"]);
+        assert_eq!(fields(|e| e.rocm = Some("7.3.0".into())), Vec::<String>::new());
+        assert_eq!(fields(|e| e.gpus[0].driver = Some("amdgpu 6.12.1".into())), Vec::<String>::new());
         assert_eq!(fields(|e| e.gpus[0].pci_id = Some("1002:744c".into())), ["gpu0"]);
-        assert_eq!(fields(|e| e.gpus[0].driver = Some("amdgpu 6.12.1".into())), ["driver"]);
-        assert_eq!(fields(|e| e.gpus.clear()), ["gpu0", "gpu_count", "driver"]);
+        assert_eq!(fields(|e| e.gpus.clear()), ["gpu0", "gpu_count"]);
         assert_eq!(fields(|e| e.cpu.as_mut().unwrap().usable_cores = 4), ["usable_cores"]);
     }
 
     #[test]
-    fn a_framework_counts_where_both_sides_have_it() {
-        let with = |version: Option<&str>| {
-            let mut environment = machine();
-            environment.frameworks = version.map(|version| ("torch".into(), version.into())).into_iter().collect();
-            Fingerprint::of(&environment)
-        };
-        let between = |before, after| with(before).differences(&with(after), &[]).len();
-        assert_eq!(between(Some("2.9.1"), Some("2.10.0")), 1);
-        assert_eq!(between(Some("2.9.1"), Some("2.9.2")), 0);
-        assert_eq!(between(None, Some("2.9.1")), 0, "installing it changes nothing that was measured without it");
-        assert_eq!(between(Some("2.9.1"), None), 0);
-    }
-
-    #[test]
-    fn a_factor_can_be_compared_across() {
+    fn software_leaves_the_directory_of_a_baseline() {
         let mut after = machine();
         after.rocm = Some("8.0.0".into());
-        let (before, after) = (Fingerprint::of(&machine()), Fingerprint::of(&after));
-        assert!(before.differences(&after, &["rocm".into()]).is_empty());
-        assert_eq!(before.slug(), after.slug(), "a baseline's directory is that of the hardware");
+        assert_eq!(Fingerprint::of(&machine()).slug(), Fingerprint::of(&after).slug());
     }
 
     type Change = fn(&mut Environment);
@@ -295,14 +276,14 @@ mod tests {
         ];
         for (change, expected) in cases {
             let other = detailed(change);
-            for differences in [one.differences(&other, &[]), other.differences(&one, &[])] {
+            for differences in [one.differences(&other), other.differences(&one)] {
                 assert_eq!(differences.iter().map(|each| each.field.as_str()).collect::<Vec<_>>(), expected);
             }
             assert_eq!(one.former_slug(), other.former_slug());
         }
         // A file of an earlier version knows less, and lies where that version put it.
         let former = Fingerprint::of(&machine());
-        assert!(former.differences(&one, &[]).is_empty() && former.slug() == one.former_slug());
+        assert!(former.differences(&one).is_empty() && former.slug() == one.former_slug());
         assert_ne!(former.slug(), one.slug());
     }
 

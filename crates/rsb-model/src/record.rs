@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
+use crate::factor::Factors;
 use crate::field::Fields;
 use crate::format;
 use crate::ids::{BenchmarkType, CaseId, DeviceType};
@@ -64,6 +65,9 @@ pub struct BenchmarkResult {
     /// What kind of hardware ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_type: Option<DeviceType>,
+    /// Versions of the software that the case depends on; absent in files of earlier versions and of other tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factors: Option<Factors>,
     /// The machine in short.
     #[serde(default)]
     pub environment: EnvironmentSummary,

@@ -13,6 +13,7 @@ use rsb_model::Environment;
 mod cgroup;
 mod child;
 mod cpu;
+mod cuda;
 pub mod doctor;
 pub mod energy;
 mod git;
@@ -113,10 +114,12 @@ fn environment_of(host: &Arc<Host>, limit: Duration) -> Environment {
         let system = start(host, |host| (os::name(host), os::kernel(host), os::memory_gb(host)));
         let cpu = start(host, cpu::read);
         let rocm = start(host, rocm::installations);
+        let cuda = start(host, cuda::version);
         let python = start(host, python::read);
         (found.os, found.kernel, found.memory_gb) = system.latest(deadline).unwrap_or_default();
         found.cpu = cpu.latest(deadline);
         found.rocm_installations = rocm.latest(deadline).unwrap_or_default();
+        found.cuda = cuda.latest(deadline).flatten();
         let python = python.latest(deadline).unwrap_or_default();
         (found.python, found.frameworks) = (python.version, python.frameworks);
         // Last, as native programs do not look there.

@@ -147,6 +147,9 @@ fn software(environment: &Environment) -> Vec<(String, Option<String>)> {
         lines.push(entry("ROCm", or_none(&environment.rocm)));
     }
     lines.extend(environment.rocm_installations.iter().flat_map(rocm));
+    if environment.cuda.is_some() {
+        lines.push(entry("CUDA toolkit", environment.cuda.clone()));
+    }
     lines.extend([entry("Python", or_none(&environment.python)), entry("frameworks", Some(frameworks))]);
     lines
 }

@@ -92,6 +92,7 @@ pub(crate) fn measured(id: &str, time_ns: f64, fields: &Fields) -> BenchmarkResu
         results: vec![all],
         statistics: Some(statistics),
         samples,
+        factors: None,
         metadata: json!({"estimator": "median of the faster half of each replicate's samples"})
             .as_object()
             .cloned()
@@ -125,6 +126,7 @@ pub(crate) fn unmeasured(id: &str, outcome: Outcome, reason: Reason) -> Benchmar
         results: Vec::new(),
         statistics: None,
         samples: Vec::new(),
+        factors: None,
         metadata: serde_json::Map::new(),
         ..measured(id.as_str(), 1.0, &Fields::new())
     }

@@ -28,6 +28,7 @@ fn case(rng: &mut Rng, at: usize, factor: f64) -> BenchmarkResult {
         results: Vec::new(),
         statistics: None,
         samples: samples.collect(),
+        factors: None,
         metadata: serde_json::Map::new(),
     }
 }

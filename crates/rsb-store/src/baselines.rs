@@ -6,13 +6,14 @@ mod accepted;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use rsb_model::fingerprint::Difference;
 use rsb_model::format::FORMAT_VERSION;
-use rsb_model::json;
 use rsb_model::record::PAST_PROCESSES;
 use rsb_model::{BenchmarkResult, CaseId, Environment, Fingerprint, Outcome, Run, Timestamp};
+use rsb_model::{factor, json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -108,6 +109,20 @@ fn past_of(run: &Run) -> BTreeMap<&CaseId, Vec<Vec<f64>>> {
     rsb_model::order::map(measured.map(|result| (&result.benchmark_id, floors(result))))
 }
 
+/// Returns the factors in which a case that both runs measured differs.
+fn software_differences(first: &Run, other: &Run) -> Vec<Difference> {
+    let known: HashMap<&CaseId, &BenchmarkResult> =
+        first.benchmarks.iter().map(|result| (&result.benchmark_id, result)).collect();
+    let mut found = Vec::new();
+    for result in &other.benchmarks {
+        if let Some(known) = known.get(&result.benchmark_id) {
+            let (before, now) = (known.factors_in(&first.environment), result.factors_in(&other.environment));
+            found.extend(factor::differences(&before, &now, &[]));
+        }
+    }
+    found
+}
+
 impl Baseline {
     /// A baseline of `runs`, made compact.
     ///
@@ -119,8 +134,8 @@ impl Baseline {
         let first = runs.first().ok_or_else(|| problem("there is none; name at least one".to_owned()))?;
         let fingerprint = Fingerprint::of(&first.environment);
         for run in runs {
-            let differences = fingerprint.differences(&Fingerprint::of(&run.environment), &[]);
-            if let Some(found) = differences.first() {
+            let differences = fingerprint.differences(&Fingerprint::of(&run.environment));
+            if let Some(found) = differences.first().or(software_differences(first, run).first()) {
                 let (old, new) = (&found.baseline, &found.current);
                 let (id, field) = (&run.run_id, &found.field);
                 return Err(problem(format!("{field} is {old} in {}, {new} in {id}; leave one out", first.run_id)));
@@ -324,7 +339,7 @@ impl Baselines {
         let before = self.path_of(&baseline.fingerprint, &baseline.name);
         let path = self.dir.join(baseline.fingerprint.slug()).join(format!("{}.json", baseline.name));
         baseline.write(&path)?;
-        let is_its_own = |known: Baseline| known.fingerprint.differences(&baseline.fingerprint, &[]).is_empty();
+        let is_its_own = |known: Baseline| known.fingerprint.differences(&baseline.fingerprint).is_empty();
         if before != path && Baseline::read(&before).is_ok_and(is_its_own) {
             // One that stays is not found any more: there is one of today's name.
             let _ = std::fs::remove_file(&before);

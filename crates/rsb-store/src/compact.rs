@@ -12,6 +12,8 @@ pub(crate) fn compact_run(run: &Run) -> Run {
     let mut run = run.clone();
     rsb_model::order::by(&mut run.benchmarks, |a, b| a.benchmark_id.cmp(&b.benchmark_id));
     for result in &mut run.benchmarks {
+        // A baseline may take cases of other runs, on a machine whose software has changed since.
+        result.factors = Some(result.factors_in(&run.environment).into_owned());
         compact_result(result);
     }
     run

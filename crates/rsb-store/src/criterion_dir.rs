@@ -146,6 +146,7 @@ fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
         results: Vec::new(),
         statistics: None,
         samples: vec![samples],
+        factors: None,
         metadata: serde_json::Map::new(),
     }
 }

@@ -272,6 +272,7 @@ pub(crate) fn unreadable(document: &Value, index: usize, fallback: Timestamp, pr
         results: Vec::new(),
         statistics: None,
         samples: Vec::new(),
+        factors: None,
         metadata: serde_json::Map::new(),
     }
 }

@@ -1,7 +1,6 @@
 //! A directory of results: opening it, finding runs in it, writing to it.
 
 use std::cell::{Ref, RefCell};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rsb_model::run::Counts;
@@ -291,8 +290,7 @@ impl Store {
             let mut statement = connection.prepare("SELECT slug, fingerprint FROM machines")?;
             statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, FromJson<_>>(1)?.0)))?.collect()
         })?;
-        let hardware = |of: &Fingerprint| Fingerprint { factors: BTreeMap::new(), ..of.clone() };
-        let is_alike = |other: &Fingerprint| hardware(fingerprint).differences(&hardware(other), &[]).is_empty();
+        let is_alike = |other: &Fingerprint| fingerprint.differences(other).is_empty();
         Ok(known.into_iter().filter(|(_, other)| is_alike(other)).map(|(slug, _)| slug).collect())
     }
 

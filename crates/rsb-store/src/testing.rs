@@ -49,6 +49,7 @@ pub(crate) fn measured(name: &str, time_ms: f64) -> BenchmarkResult {
         results: vec![Fields::new().with("dtype", "f32").with("time_ms", time_ms).with("gflops", 100.0)],
         statistics: None,
         samples: vec![Samples { replicate: 0, iters: vec![1; 40], times_ns }],
+        factors: None,
         metadata: serde_json::Map::new(),
     }
 }

@@ -169,6 +169,7 @@ fn run(name: &str, second: i64, cases: u32) -> Run {
             results: vec![fields],
             statistics: None,
             samples: vec![Samples { replicate: 0, iters: vec![1, 2], times_ns: vec![1.25, 2.5] }],
+            factors: None,
             metadata: serde_json::Map::new(),
         });
     }

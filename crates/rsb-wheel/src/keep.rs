@@ -59,7 +59,7 @@ pub(crate) fn store(results: &str, kept: &Keeping<'_>, program: PathBuf) -> Resu
     rsb_probe::choose_python(program);
     let store = Store::open_for_writing(Path::new(kept.directory)).map_err(KeepError::Store)?;
     let mut path =
-        run::keep(results, (kept.suite, "python"), &store, machine::environment()).map_err(KeepError::Engine)?;
+        run::keep(results, (kept.suite, "python"), &store, &machine::environment()).map_err(KeepError::Engine)?;
     if !kept.samples {
         let mut run = rsb_store::read_run(&path).map_err(|error| KeepError::Unknown(error.to_string()))?;
         for result in &mut run.benchmarks {

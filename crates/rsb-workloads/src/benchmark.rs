@@ -137,6 +137,12 @@ pub trait Benchmark: Sync {
         None
     }
 
+    /// Names of the factors ([`rsb_model::factor`]) that a case depends on, in addition to those of its device.
+    fn factors(&self, params: &Params) -> &'static [&'static str] {
+        let _ = params;
+        &[]
+    }
+
     /// Allocates, fills from a fixed seed, runs once and verifies: what is not verified is never timed.
     ///
     /// # Errors

@@ -115,6 +115,7 @@ fn result(at: u32, case: u32, timestamp: Timestamp) -> BenchmarkResult {
         ],
         statistics: None,
         samples: Vec::<Samples>::new(),
+        factors: None,
         metadata: serde_json::Map::new(),
     }
 }

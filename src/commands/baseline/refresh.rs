@@ -89,7 +89,7 @@ impl Refresh {
         let name = &old.name;
         let here = Fingerprint::of(environment);
         if old.fingerprint.slug() != here.slug() {
-            let differences = old.fingerprint.differences(&here, &[]);
+            let differences = old.fingerprint.differences(&here);
             let differs = differences.first().map_or_else(String::new, |found| {
                 format!(" ({} is {} there and {} here)", found.field, found.baseline, found.current)
             });

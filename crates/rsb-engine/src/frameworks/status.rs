@@ -179,6 +179,7 @@ mod tests {
             results: vec![fields],
             statistics: None,
             samples: Vec::new(),
+            factors: None,
             metadata: serde_json::Map::new(),
         }
     }

@@ -1,7 +1,9 @@
 //! `gate --against-history [N]`: judges the latest run, with its repeats, against the stored runs before it.
 
+use std::collections::BTreeSet;
+
 use anyhow::anyhow;
-use rsb_model::{Event, Fingerprint, Run, RunId, Timestamp};
+use rsb_model::{Event, Fingerprint, Run, RunId, Timestamp, factor, order};
 use rsb_stats::history::LEVEL;
 use rsb_stats::{AcceptedLevel, StoredRuns};
 use rsb_store::{Baselines, RunSummary, read_run};
@@ -113,30 +115,44 @@ fn before(
     listener: &mut Listener<'_>,
 ) -> Vec<Run> {
     let here = Fingerprint::of(&first.environment);
+    let factors = order::map(current.iter().flat_map(|run| {
+        run.benchmarks.iter().map(|result| (&result.benchmark_id, result.factors_in(&run.environment)))
+    }));
     let is_judged = |id: &RunId| current.iter().any(|run| run.run_id == *id);
     let earlier = known
         .iter()
         .filter(|run| run.started <= first.started && !is_judged(&run.run_id) && is_alike(run, slugs, &first.suite));
     let mut found = Vec::new();
-    let mut unlike = 0;
+    let mut unlike = BTreeSet::new();
     for summary in earlier.take(runs) {
-        let run = match read_run(&summary.path) {
+        let mut run = match read_run(&summary.path) {
             Ok(run) => run,
             Err(error) => {
                 listener(&Event::note(format!("the earlier run {} does not count: {error}", summary.run_id)));
                 continue;
             }
         };
-        if Fingerprint::of(&run.environment).differences(&here, across).is_empty() {
+        if !Fingerprint::of(&run.environment).differences(&here).is_empty() {
+            continue;
+        }
+        let Run { environment, benchmarks, .. } = &mut run;
+        benchmarks.retain(|result| {
+            let Some(now) = factors.get(&result.benchmark_id) else { return true };
+            let is_alike = factor::differences(&result.factors_in(environment), now, across).is_empty();
+            if !is_alike {
+                unlike.insert(result.benchmark_id.clone());
+            }
+            is_alike
+        });
+        if !run.benchmarks.is_empty() {
             found.push(run);
-        } else {
-            unlike += 1;
         }
     }
-    if unlike > 0 {
-        let runs = if unlike == 1 { "earlier run" } else { "earlier runs" };
+    if !unlike.is_empty() {
         listener(&Event::note(format!(
-            "{unlike} {runs} with other versions of the software left out; --across names those that may differ"
+            "earlier results of {} {} were measured with other software versions and left out; --across NAME includes them",
+            unlike.len(),
+            if unlike.len() == 1 { "case" } else { "cases" }
         )));
     }
     found.reverse();

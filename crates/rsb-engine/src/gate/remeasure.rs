@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use rsb_model::{BenchmarkResult, Case, CaseId, Event, Fingerprint, Profile, Run};
+use rsb_model::{Case, CaseId, Environment, Event, Fingerprint, Profile, Run, factor};
 use rsb_stats::remeasure::AGAINST_BASELINE;
 
 use super::budget::Budget;
@@ -11,7 +11,7 @@ use super::judge::Judge;
 use crate::measure::{self, Count, Settings, assemble};
 use crate::plan::Plan;
 use crate::recorder::program_hash;
-use crate::{EngineError, Listener, WorkerCommand, machine, machine_lock};
+use crate::{EngineError, Listener, WorkerCommand, factors, machine, machine_lock};
 
 /// `current` with as many more replicates of undecided cases as `budget` allows, those of `settled` left out. The run is
 /// rewritten where it is stored. Also whether it has any more now.
@@ -25,8 +25,9 @@ pub(super) fn resolve(
     let mut run = current;
     let mut budget = Budget::new(budget);
     let mut claim: Option<machine_lock::Claim> = None;
+    let here = machine::environment();
     loop {
-        let mut plan = Plan { cases: doubtful(judge, baseline, &run), ..Plan::default() };
+        let mut plan = Plan { cases: doubtful(judge, baseline, &run, &here), ..Plan::default() };
         plan.cases.retain(|case| !settled.contains(&case.id));
         let replicates = plan.cases.len() * AGAINST_BASELINE.step as usize;
         let Some(left) = budget.begin(replicates) else {
@@ -44,10 +45,10 @@ pub(super) fn resolve(
     }
 }
 
-/// Measuring on elsewhere than the run was taken would compare two machines, or two programs.
+/// Returns why more replicates measured here would not belong to `run`: it is of other hardware, or of another program.
 pub fn unlike_here(run: &Run) -> Option<String> {
     let here = machine::environment();
-    let differences = Fingerprint::of(&run.environment).differences(&Fingerprint::of(&here), &[]);
+    let differences = Fingerprint::of(&run.environment).differences(&Fingerprint::of(&here));
     if let Some(difference) = differences.first() {
         return Some(format!(
             "{} is {} in the run and {} here",
@@ -57,10 +58,19 @@ pub fn unlike_here(run: &Run) -> Option<String> {
     (run.program != program_hash()).then(|| "the run was measured by another build of this program".to_owned())
 }
 
-fn doubtful(judge: &Judge, baseline: &[Run], run: &Run) -> Vec<Case> {
+/// Returns the undecided cases of `run` whose software is still the same here.
+fn doubtful(judge: &Judge, baseline: &[Run], run: &Run, here: &Environment) -> Vec<Case> {
     let result = judge.judge(baseline, std::slice::from_ref(run));
     let ids = rsb_stats::undecided_cases(&result, run, AGAINST_BASELINE);
-    run.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id)).filter_map(BenchmarkResult::case).collect()
+    let undecided = run.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id));
+    let mut cases = Vec::new();
+    for (result, case) in undecided.filter_map(|result| Some((result, result.case()?))) {
+        let factors = result.factors_in(&run.environment);
+        if factor::differences(&factors, &factors::of(&case, here), &[]).is_empty() {
+            cases.push(case);
+        }
+    }
+    cases
 }
 
 fn measure_again(plan: &Plan, run: &mut Run, left: Duration, listener: &mut Listener<'_>) -> Result<(), EngineError> {

@@ -20,6 +20,7 @@ fn case(id: &str, device_type: DeviceType, fields: Option<Fields>) -> BenchmarkR
         results: fields.into_iter().collect(),
         statistics: None,
         samples: Vec::new(),
+        factors: None,
         metadata: serde_json::Map::new(),
     }
 }

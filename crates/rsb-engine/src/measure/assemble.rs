@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use rsb_model::json;
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::{BenchmarkResult, Case, DeviceType, Field, FieldRole, Fields, Outcome, Reason, Samples, Timestamp};
+use rsb_model::{
+    BenchmarkResult, Case, DeviceType, Environment, Field, FieldRole, Fields, Outcome, Reason, Samples, Timestamp,
+};
+use rsb_model::{factor, json};
 use serde_json::{Map, Value, json};
 
 use super::session::{Cost, Replicate};
 use super::telemetry;
+use crate::factors;
 
 /// What is known of a case so far.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +28,7 @@ pub struct CaseProgress {
 pub fn result(
     case: &Case,
     progress: &CaseProgress,
-    environment: &EnvironmentSummary,
+    environment: &Environment,
     timestamp: Timestamp,
 ) -> BenchmarkResult {
     let device_type = progress.replicates.first().map(|replicate| replicate.device_type);
@@ -44,7 +47,8 @@ pub fn result(
         outcome,
         reason,
         device_type,
-        environment: environment.clone(),
+        factors: Some(factors::of(case, environment)),
+        environment: EnvironmentSummary::of(environment),
         results: if progress.replicates.is_empty() { Vec::new() } else { vec![fields(progress, &times)] },
         statistics: rsb_stats::statistics(&times),
         samples: progress.replicates.iter().map(|replicate| replicate.samples.clone()).collect(),
@@ -90,11 +94,17 @@ fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
     metadata
 }
 
-/// `result`, which was measured elsewhere, with what this side knows of it: the machine, and the spread of its samples.
-pub fn completed(mut result: BenchmarkResult, environment: &EnvironmentSummary) -> BenchmarkResult {
+/// Returns `result`, which a Python program measured on this machine, with the machine, the software that such a function may
+/// depend on, and the spread of its samples.
+pub fn completed(mut result: BenchmarkResult, environment: &Environment) -> BenchmarkResult {
     let times: Vec<f64> = result.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten().collect();
     result.statistics = rsb_stats::statistics(&times);
-    result.environment = environment.clone();
+    result.environment = EnvironmentSummary::of(environment);
+    if result.factors.is_none() {
+        let device = result.benchmark_id.device();
+        let names = factor::of_device(device).iter().copied().chain([factor::PYTHON, factor::ALL_FRAMEWORKS]);
+        result.factors = Some(factor::versions(environment, device, names));
+    }
     if let Some(fields) = result.results.first_mut() {
         let warm_up = fields.number("warmup_runs").unwrap_or(0.0);
         spread_and_counts(fields, &times, warm_up);
@@ -231,7 +241,7 @@ mod tests {
     fn measured(times_ns: &[f64]) -> BenchmarkResult {
         let replicates = (0..).zip(times_ns).map(|(number, &time_ns)| replicate(number, time_ns)).collect();
         let progress = CaseProgress { replicates, ..CaseProgress::default() };
-        result(&case(), &progress, &EnvironmentSummary::default(), Timestamp::UNIX_EPOCH)
+        result(&case(), &progress, &Environment::default(), Timestamp::UNIX_EPOCH)
     }
 
     #[test]
@@ -254,7 +264,7 @@ mod tests {
             ended: Some((Outcome::Failed, reason.clone())),
             noise: vec!["loud".into()],
         };
-        let result = result(&case(), &progress, &EnvironmentSummary::default(), Timestamp::UNIX_EPOCH);
+        let result = result(&case(), &progress, &Environment::default(), Timestamp::UNIX_EPOCH);
         assert_eq!((result.outcome, result.reason), (Outcome::Failed, Some(reason)));
         assert_eq!(result.samples.len(), 1);
         assert_eq!(result.metadata["notes"], json!(["loud"]));
@@ -268,7 +278,7 @@ mod tests {
         let failed = result(
             &case(),
             &CaseProgress { ended, ..CaseProgress::default() },
-            &EnvironmentSummary::default(),
+            &Environment::default(),
             Timestamp::UNIX_EPOCH,
         );
         let after = extend(&before, &failed);
@@ -291,7 +301,7 @@ mod tests {
         };
         let of = |replicates: Vec<Replicate>| {
             let progress = CaseProgress { replicates, ..CaseProgress::default() };
-            result(&case(), &progress, &EnvironmentSummary::default(), Timestamp::UNIX_EPOCH)
+            result(&case(), &progress, &Environment::default(), Timestamp::UNIX_EPOCH)
         };
         let before = of(vec![replicate(0, 1000.0), held_back(1)]);
         assert_eq!(before.metadata["throttled_replicates"], json!([1]));

@@ -19,7 +19,6 @@ use crate::worker_command::WorkerCommand;
 /// When this program cannot be started as a worker.
 pub fn run(plan: &Plan, environment: &rsb_model::Environment, listener: &mut Listener<'_>) -> std::io::Result<()> {
     let command = WorkerCommand::this_program()?;
-    let summary = rsb_model::record::EnvironmentSummary::of(environment);
     let tape = Tape::default();
     let mut criterion = Criterion::default()
         .without_plots()
@@ -28,12 +27,12 @@ pub fn run(plan: &Plan, environment: &rsb_model::Environment, listener: &mut Lis
     if is_measuring() {
         for (case, outcome, reason) in plan.without_figures() {
             let progress = CaseProgress { ended: Some((outcome, reason.clone())), ..CaseProgress::default() };
-            tell(listener, assemble::result(case, &progress, &summary, rsb_model::Timestamp::now()));
+            tell(listener, assemble::result(case, &progress, environment, rsb_model::Timestamp::now()));
         }
     }
     for case in &plan.cases {
         let Some(progress) = measure(&mut criterion, &tape, &command, case) else { continue };
-        tell(listener, assemble::result(case, &progress, &summary, rsb_model::Timestamp::now()));
+        tell(listener, assemble::result(case, &progress, environment, rsb_model::Timestamp::now()));
     }
     criterion.final_summary();
     Ok(())

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use rsb_model::random::mix64;
-use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Case, Environment, Event, Outcome, Reason, RunStatus, Timestamp};
 
 use super::assemble::{self, CaseProgress};
@@ -114,11 +113,10 @@ pub fn interleaved(
             }
         }
     }
-    let summary = EnvironmentSummary::of(environment);
     let side = |which: usize| {
         let known =
             cases.iter().zip(&progress).map(|(case, both)| (case, &both[which])).filter(|(_, side)| !is_new(side));
-        known.map(|(case, side)| assemble::result(case, side, &summary, Timestamp::now())).collect()
+        known.map(|(case, side)| assemble::result(case, side, environment, Timestamp::now())).collect()
     };
     (InterleavedResults { baseline: side(0), current: side(1) }, ended)
 }

@@ -24,7 +24,6 @@ pub mod bench;
 
 use std::time::{Duration, Instant};
 
-use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, Environment, Event, Obstacle, Outcome, Reason, RunStatus, Timestamp};
 
 pub use client::WorkerError;
@@ -57,13 +56,12 @@ pub fn measure(
     environment: &Environment,
     listener: &mut Listener<'_>,
 ) -> std::io::Result<RunStatus> {
-    let summary = EnvironmentSummary::of(environment);
     let mut session = Session::new(settings)?;
     for (case, outcome, reason) in plan.without_figures() {
         let ended = Some((outcome, reason.clone()));
         tell(
             listener,
-            assemble::result(case, &CaseProgress { ended, ..CaseProgress::default() }, &summary, Timestamp::now()),
+            assemble::result(case, &CaseProgress { ended, ..CaseProgress::default() }, environment, Timestamp::now()),
         );
     }
     let mut progress: Vec<CaseProgress> = vec![CaseProgress::default(); plan.cases.len()];
@@ -79,7 +77,7 @@ pub fn measure(
             }
             step += 1;
             if began.elapsed() > settings.limits.suite {
-                return Ok(out_of_time(plan, &progress, settings, &summary, listener));
+                return Ok(out_of_time(plan, &progress, settings, environment, listener));
             }
             let case = &plan.cases[index];
             if progress[index].ended.is_some() {
@@ -99,26 +97,26 @@ pub fn measure(
                 Err(WorkerError::Failed(reason)) => progress[index].ended = Some((Outcome::Failed, reason)),
                 Err(WorkerError::Interrupted) => {
                     let why = "the run was interrupted before its turn".to_owned();
-                    skip_the_rest(plan, &progress, (&why, "`run --resume` measures on"), &summary, listener);
+                    skip_the_rest(plan, &progress, (&why, "`run --resume` measures on"), environment, listener);
                     return Ok(RunStatus::Interrupted);
                 }
             }
             let progress = &mut progress[index];
             noise::merge(&mut progress.noise, watch.end());
             if progress.ended.is_some() || !progress.replicates.is_empty() {
-                tell(listener, assemble::result(case, progress, &summary, Timestamp::now()));
+                tell(listener, assemble::result(case, progress, environment, Timestamp::now()));
             }
         }
     }
     if began.elapsed() > settings.limits.suite {
-        return Ok(out_of_time(plan, &progress, settings, &summary, listener));
+        return Ok(out_of_time(plan, &progress, settings, environment, listener));
     }
     Ok(look_again(
         plan,
         &progress,
         (settings, settings.limits.suite.saturating_sub(began.elapsed())),
         command,
-        (&summary, listener),
+        (environment, listener),
     ))
 }
 
@@ -128,7 +126,7 @@ fn look_again(
     progress: &[CaseProgress],
     (settings, left): (&Settings, Duration),
     command: &WorkerCommand,
-    (summary, listener): (&EnvironmentSummary, &mut Listener<'_>),
+    (environment, listener): (&Environment, &mut Listener<'_>),
 ) -> RunStatus {
     let mut counting = settings.count_instructions.then(|| Counting::begin(settings, left));
     let mut profiling = settings.profiler.as_ref().map(|tool| Profiling::begin(tool, settings, left));
@@ -139,7 +137,7 @@ fn look_again(
         listener(&Event::CountingStarted { cases: plan.cases.len() });
     }
     for (case, progress) in plan.cases.iter().zip(progress) {
-        let mut result = assemble::result(case, progress, summary, Timestamp::now());
+        let mut result = assemble::result(case, progress, environment, Timestamp::now());
         let counted = counting.as_mut().map_or(Ok(false), |counting| counting.add(command, case, &mut result));
         let profiled = profiling.as_mut().map_or(Ok(false), |profiling| profiling.add(command, case, &mut result));
         match (counted, profiled) {
@@ -172,13 +170,13 @@ fn out_of_time(
     plan: &Plan,
     progress: &[CaseProgress],
     settings: &Settings,
-    summary: &EnvironmentSummary,
+    environment: &Environment,
     listener: &mut Listener<'_>,
 ) -> RunStatus {
     let why =
         format!("the time limit of the whole run, {} s, was over before its turn", settings.limits.suite.as_secs());
     let cure = "raise `suite_seconds` under [time_limits], or choose fewer cases";
-    skip_the_rest(plan, progress, (&why, cure), summary, listener);
+    skip_the_rest(plan, progress, (&why, cure), environment, listener);
     RunStatus::OutOfTime
 }
 
@@ -195,14 +193,14 @@ fn skip_the_rest(
     plan: &Plan,
     progress: &[CaseProgress],
     (why, cure): (&str, &str),
-    summary: &EnvironmentSummary,
+    environment: &Environment,
     listener: &mut Listener<'_>,
 ) {
     for (case, progress) in plan.cases.iter().zip(progress) {
         if progress.replicates.is_empty() && progress.ended.is_none() {
             let reason = Reason::new(REST, why, cure).of(Obstacle::NotReached);
             let progress = CaseProgress { ended: Some((Outcome::Skipped, reason)), ..CaseProgress::default() };
-            tell(listener, assemble::result(case, &progress, summary, Timestamp::now()));
+            tell(listener, assemble::result(case, &progress, environment, Timestamp::now()));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use rsb_model::environment::{Environment, MachineState};
 use rsb_model::fingerprint::{Difference, Fingerprint};
 use rsb_model::record::TrackedAlert;
+use rsb_model::{Run, factor};
 use rsb_store::Store;
 
 use crate::revisions::git;
@@ -23,10 +24,10 @@ const LOAD: f64 = 1.0;
 
 /// Fills in what `alert` comes from, as far as the runs of `store` and the repository in `tree` tell.
 pub(super) fn fill(alert: &mut TrackedAlert, store: &Store, tree: &Path) {
-    let environment = |id: &Option<rsb_model::RunId>| store.run(&id.as_ref()?.0).ok().map(|run| run.environment);
+    let run = |id: &Option<rsb_model::RunId>| store.run(&id.as_ref()?.0).ok();
     let (before, after) = (&alert.range.last_before, &alert.range.first_after);
-    alert.environment_changes = match (environment(&before.run_id), environment(&after.run_id)) {
-        (Some(before), Some(after)) => changes(&before, &after),
+    alert.environment_changes = match (run(&before.run_id), run(&after.run_id)) {
+        (Some(before), Some(after)) => changes(&before, &after, &alert.id),
         _ => Vec::new(),
     };
     alert.commits = match (&before.commit, &after.commit) {
@@ -35,9 +36,19 @@ pub(super) fn fill(alert: &mut TrackedAlert, store: &Store, tree: &Path) {
     };
 }
 
-/// What of two environments is unlike and may move a figure, beside the code.
-fn changes(before: &Environment, after: &Environment) -> Vec<Difference> {
-    let mut found = Fingerprint::of(before).differences(&Fingerprint::of(after), &[]);
+/// Returns what differs between the machines of two runs and may change the speed of the case `id`.
+fn changes(before: &Run, after: &Run, id: &str) -> Vec<Difference> {
+    let factors = |run: &Run| {
+        let result = run.benchmarks.iter().find(|result| result.benchmark_id.as_str() == id)?;
+        Some(result.factors_in(&run.environment).into_owned())
+    };
+    let software = match (factors(before), factors(after)) {
+        (Some(before), Some(after)) => factor::differences(&before, &after, &[]),
+        _ => Vec::new(),
+    };
+    let (before, after) = (&before.environment, &after.environment);
+    let mut found = Fingerprint::of(before).differences(&Fingerprint::of(after));
+    found.extend(software);
     let mut texts = |field: &str, before: Option<&str>, after: Option<&str>| {
         if let (Some(before), Some(after)) = (before, after)
             && before != after
@@ -102,6 +113,9 @@ fn is_hash(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rsb_model::{RunId, Timestamp};
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -154,13 +168,27 @@ mod tests {
             state: Some(state),
             ..Environment::default()
         };
-        let named =
-            |a: &Environment, b: &Environment| changes(a, b).into_iter().map(|found| found.field).collect::<Vec<_>>();
+        let (on_gpu, on_cpu) = ("gpu_performance/gemm/rocm:0/f16", "cpu_performance/gemm/cpu:0/f16");
+        let run = |environment: &Environment| {
+            let mut run = Run::begin(RunId("x".to_owned()), Timestamp::UNIX_EPOCH, "x", "x", environment.clone());
+            for id in [on_gpu, on_cpu] {
+                let kind = id.split('/').next().unwrap();
+                let result = json!({"benchmark_id": id, "timestamp": Timestamp::UNIX_EPOCH, "benchmark_type": kind, "results": []});
+                run.benchmarks.push(serde_json::from_value(result).unwrap());
+            }
+            run
+        };
+        let of_case = |a: &Environment, b: &Environment, id: &str| {
+            changes(&run(a), &run(b), id).into_iter().map(|found| found.field).collect::<Vec<_>>()
+        };
+        let named = |a: &Environment, b: &Environment| of_case(a, b, on_gpu);
         let old = machine("6.8.0", "6.2.0", state(3000.0, 0.1, 4));
         assert_eq!(named(&old, &old), Vec::<String>::new());
         assert_eq!(named(&old, &machine("6.8.0", "6.2.1", state(3100.0, 0.9, 4))), Vec::<String>::new());
         let new = machine("6.9.0", "6.3.0", state(2000.0, 12.0, 9));
         assert_eq!(named(&old, &new), ["rocm", "kernel", "mhz", "temperature_c", "load_average", "throttle_events"]);
-        assert_eq!(named(&old, &Environment::default()), ["rocm"], "what one side does not know is no change");
+        assert_eq!(named(&old, &Environment::default()), Vec::<String>::new(), "an unknown value is no change");
+        assert_eq!(of_case(&old, &machine("6.8.0", "6.3.0", state(3000.0, 0.1, 4)), on_gpu), ["rocm"]);
+        assert_eq!(of_case(&old, &machine("6.8.0", "6.3.0", state(3000.0, 0.1, 4)), on_cpu), Vec::<String>::new());
     }
 }

@@ -1,16 +1,17 @@
 //! The results of one side, by case.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use rsb_model::record::ACCEPTED_FROM;
-use rsb_model::{BenchmarkResult, CaseId, DeviceType, Outcome, Run, RunId};
+use rsb_model::{BenchmarkResult, CaseId, DeviceType, Factors, Outcome, Run, RunId};
 
 use super::Why;
 use crate::policy::Policy;
 
 /// The results of one side by case, in the order in which cases first appear.
 pub(super) struct Cases<'a> {
-    runs: Vec<&'a RunId>,
+    runs: &'a [Run],
     order: Vec<&'a CaseId>,
     results: HashMap<&'a CaseId, Entry<'a>>,
 }
@@ -43,8 +44,7 @@ pub(super) enum Standing<'a> {
 impl<'a> Cases<'a> {
     /// Those of `runs` that the policy does not leave out.
     pub(super) fn of(runs: &'a [Run], policy: &Policy) -> Self {
-        let ids = runs.iter().map(|run| &run.run_id).collect();
-        let mut cases = Self { runs: ids, order: Vec::new(), results: HashMap::new() };
+        let mut cases = Self { runs, order: Vec::new(), results: HashMap::new() };
         let each = runs.iter().enumerate().flat_map(|(at, run)| run.benchmarks.iter().map(move |result| (at, result)));
         for (at, result) in each {
             let id = &result.benchmark_id;
@@ -82,7 +82,7 @@ impl<'a> Cases<'a> {
     /// Whether `result`, of a baseline, holds samples of one of these runs because a person accepted them.
     pub(super) fn was_accepted(&self, result: &BenchmarkResult) -> bool {
         let from = result.metadata.get(ACCEPTED_FROM).and_then(|id| id.as_str());
-        from.is_some_and(|from| self.runs.iter().any(|run| run.0 == from))
+        from.is_some_and(|from| self.runs.iter().any(|run| run.run_id.0 == from))
     }
 
     /// The cases that ran here, whatever came of it.
@@ -105,6 +105,13 @@ impl<'a> Cases<'a> {
         self.find(id).map(|entry| entry.measured.as_slice()).filter(|measured| !measured.is_empty())
     }
 
+    /// The factors of each measured result of `id`.
+    pub(super) fn factors(&self, id: &CaseId) -> Vec<Cow<'a, Factors>> {
+        let Some(entry) = self.find(id) else { return Vec::new() };
+        let each = entry.measured.iter().zip(&entry.measured_in);
+        each.map(|(result, &at)| result.factors_in(&self.runs[at].environment)).collect()
+    }
+
     /// How `id` stands, the worst of all runs first.
     pub(super) fn standing(&self, id: &CaseId) -> Standing<'a> {
         let Some(entry) = self.find(id) else { return Standing::Missing };
@@ -119,7 +126,7 @@ impl<'a> Cases<'a> {
             let is_accepted = entry.measured.iter().any(|result| result.metadata.contains_key(ACCEPTED_FROM));
             let lacks = |at: &usize| !is_accepted && !entry.measured_in.contains(at);
             let without = self.runs.iter().enumerate().filter(|(at, _)| lacks(at));
-            let without: Vec<&RunId> = without.map(|(_, run)| *run).collect();
+            let without: Vec<&RunId> = without.map(|(_, run)| &run.run_id).collect();
             if without.is_empty() { Standing::Measured(entry.measured.clone()) } else { Standing::Partial(without) }
         }
     }

@@ -1,38 +1,55 @@
-//! Whether all runs come from one machine, as far as it matters.
+//! Whether the two sides are comparable: the hardware of all runs, and the software that a case depends on.
 
+use std::borrow::Cow;
+
+use rsb_model::factor::{self, Factors};
 use rsb_model::fingerprint::Difference;
 use rsb_model::{BenchmarkResult, DeviceType, Fingerprint, Run};
 
-/// The sentence that names every field in which any run differs from the first of the baseline; `None` when all agree.
-pub(super) fn difference(baseline: &[Run], current: &[Run], across: &[String]) -> Option<String> {
+/// Returns the sentence that names every hardware field in which any run differs from the first of the baseline; `None` if all
+/// agree.
+pub(super) fn hardware_difference(baseline: &[Run], current: &[Run]) -> Option<String> {
     let fingerprint = |run: &Run| Fingerprint::of(&run.environment);
     let mut runs = baseline.iter().chain(current);
     let first = fingerprint(runs.next()?);
     let mut found: Vec<Difference> = Vec::new();
     for run in runs {
-        for difference in first.differences(&fingerprint(run), across) {
-            if found.iter().all(|known| known.field != difference.field) {
-                found.push(difference);
-            }
-        }
+        add_new(&mut found, first.differences(&fingerprint(run)));
     }
-    (!found.is_empty()).then(|| sentence(&first, &found))
+    (!found.is_empty()).then(|| format!("another machine: {}; save a baseline on this machine", listed(&found)))
 }
 
-fn sentence(first: &Fingerprint, found: &[Difference]) -> String {
+/// Returns the sentence that names every factor in which any result of a case, on either side, differs from the first; `None` if
+/// all agree.
+pub(super) fn software_difference(factors: &[Cow<'_, Factors>], across: &[String]) -> Option<String> {
+    let (first, others) = factors.split_first()?;
+    let mut found: Vec<Difference> = Vec::new();
+    for other in others {
+        add_new(&mut found, factor::differences(first, other, across));
+    }
+    if found.is_empty() {
+        return None;
+    }
+    let names: Vec<&str> = found.iter().map(|difference| difference.field.as_str()).collect();
+    let names = names.join(",");
+    Some(format!("other software: {}; save a new baseline, or compare --across {names}", listed(&found)))
+}
+
+fn add_new(found: &mut Vec<Difference>, more: Vec<Difference>) {
+    for difference in more {
+        if found.iter().all(|known| known.field != difference.field) {
+            found.push(difference);
+        }
+    }
+}
+
+/// `rocm (7.1 before, 7.2 now), python (3.11 before, 3.12 now) differ`.
+fn listed(found: &[Difference]) -> String {
     let each: Vec<String> = found
         .iter()
         .map(|difference| format!("{} ({} before, {} now)", difference.field, difference.baseline, difference.current))
         .collect();
-    let is_hardware =
-        |difference: &Difference| first.hardware.contains_key(&difference.field) || difference.field.starts_with("gpu");
-    let cure = if found.iter().any(is_hardware) {
-        "save a baseline on this machine".to_owned()
-    } else {
-        let fields: Vec<&str> = found.iter().map(|difference| difference.field.as_str()).collect();
-        format!("save a new baseline, or compare --across {}", fields.join(","))
-    };
-    format!("another machine: {} differ{}; {cure}", each.join(", "), if each.len() == 1 { "s" } else { "" })
+    format!("{} differ{}", each.join(", "), if each.len() == 1 { "s" } else { "" })
 }
 
 /// The sentence for a case that ran on another kind of device under the same name, such as a CPU driver of Vulkan.

@@ -39,8 +39,8 @@ use timed::Pairing;
 
 /// Compares `current` with `baseline`. Each run is a set of replicates, and several runs of a side add up.
 ///
-/// `across` names factors of the software whose difference is the question (`rocm`, `driver` …) rather than a reason
-/// not to compare. `now` is when the comparison is made.
+/// Runs must share their hardware. A case is comparable if its factors agree, except those in `across`, whose change is the
+/// question. `now` is when the comparison is made.
 pub fn gate(baseline: &[Run], current: &[Run], policy: &Policy, across: &[String], now: Timestamp) -> ComparisonResult {
     let sides = Sides { baseline, current, pairing: Pairing::Independent };
     judge(&sides, policy, across, now)
@@ -91,14 +91,14 @@ struct Sides<'a> {
 fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) -> ComparisonResult {
     let Sides { baseline, current, pairing } = *sides;
     let (before, after) = (Cases::of(baseline, policy), Cases::of(current, policy));
-    let unlike = machine::difference(baseline, current, across);
+    let unlike = machine::hardware_difference(baseline, current);
     let mut rows: Vec<Row> = Vec::new();
     for id in before.expected() {
         match &unlike {
             Some(sentence) => {
                 rows.push(refused(id, Verdict::NotComparable, ReasonCode::UnlikeMachine, sentence, policy));
             }
-            None => rows.extend(rows_of(id, &before, &after, (policy, pairing))),
+            None => rows.extend(rows_of(id, [&before, &after], &RowRules { policy, pairing, across })),
         }
     }
     let mut notes: Vec<ComparisonNote> = evidence::note(&rows).into_iter().collect();
@@ -244,8 +244,16 @@ enum Row {
     Asked { id: CaseId, metric: &'static str, unit: rsb_model::Unit, pair: Pair },
 }
 
+/// How the rows of a case are made.
+struct RowRules<'a> {
+    policy: &'a Policy,
+    pairing: Pairing,
+    across: &'a [String],
+}
+
 /// Every metric of one case that the baseline expects.
-fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, (policy, pairing): (&Policy, Pairing)) -> Vec<Row> {
+fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) -> Vec<Row> {
+    let &RowRules { policy, pairing, across } = rules;
     let refusal = |verdict, code, sentence: &str| vec![refused(id, verdict, code, sentence, policy)];
     let Some(baseline) = before.measured(id) else {
         if let Standing::Failed(why) = before.standing(id) {
@@ -262,6 +270,10 @@ fn rows_of(id: &CaseId, before: &Cases<'_>, after: &Cases<'_>, (policy, pairing)
     match after.standing(id) {
         Standing::Measured(current) => {
             if let Some(sentence) = machine::device_difference(baseline, &current) {
+                return refusal(Verdict::NotComparable, ReasonCode::UnlikeMachine, &sentence);
+            }
+            let factors = [before.factors(id), after.factors(id)].concat();
+            if let Some(sentence) = machine::software_difference(&factors, across) {
                 return refusal(Verdict::NotComparable, ReasonCode::UnlikeMachine, &sentence);
             }
             let own: Vec<_> = baseline.iter().copied().filter(|result| !after.was_accepted(result)).collect();

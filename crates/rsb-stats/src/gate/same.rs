@@ -98,6 +98,7 @@ mod tests {
             results: Vec::new(),
             statistics: None,
             samples: (0..).zip(processes).map(process).collect(),
+            factors: None,
             metadata: serde_json::Map::new(),
         }
     }

@@ -41,6 +41,7 @@ pub fn bare(name: &str, outcome: Outcome) -> BenchmarkResult {
         results: Vec::new(),
         statistics: None,
         samples: Vec::new(),
+        factors: None,
         metadata: serde_json::Map::new(),
     }
 }

@@ -53,7 +53,7 @@ impl Baseline {
     /// When the run is of another machine, or has no such case.
     pub fn replace(&mut self, id: &CaseId, run: &Run) -> Result<(), StoreError> {
         let problem = |problem: String| StoreError::NotABaseline { problem };
-        let differences = self.fingerprint.differences(&Fingerprint::of(&run.environment), &[]);
+        let differences = self.fingerprint.differences(&Fingerprint::of(&run.environment));
         if let Some(found) = differences.first() {
             let (old, new) = (&found.baseline, &found.current);
             return Err(problem(format!("{} is {old} in the baseline and {new} in {}", found.field, run.run_id)));

@@ -170,6 +170,7 @@ impl Sink {
             results: Vec::new(),
             statistics: None,
             samples: Vec::new(),
+            factors: None,
             metadata: Map::from_iter([("imported_from".to_owned(), self.format.as_str().into())]),
         }
     }

@@ -101,6 +101,7 @@ pub(super) fn result(name: &str, milliseconds: f64) -> BenchmarkResult {
             percentiles: Percentiles { p50: milliseconds, p90: milliseconds, p95: milliseconds, p99: milliseconds },
         }),
         samples: vec![Samples { replicate: 0, iters: vec![1; times.len()], times_ns: times }],
+        factors: None,
         metadata: serde_json::Map::new(),
     }
 }

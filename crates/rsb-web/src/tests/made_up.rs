@@ -174,6 +174,7 @@ fn measured(name: &str, case: usize, run: usize, factor: f64) -> BenchmarkResult
         results: vec![Fields::new().with("dtype", "f32").with("time_ms", level / 1e6).with("gflops", 1e3 / level)],
         statistics: None,
         samples: samples.collect(),
+        factors: None,
         metadata: serde_json::Map::new(),
     }
 }

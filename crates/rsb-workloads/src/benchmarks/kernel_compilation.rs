@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rsb_device::compiler::{self, CodeObject, Compilation, Job, KernelCompiler, Level, SOURCES, VECTOR_ADD};
 use rsb_device::{Device, DeviceInfo, Registry, child};
+use rsb_model::factor::{CUDA, ROCM};
 use rsb_model::{DeviceType, Fields, Params, Reason};
 
 use super::{axis, grid, number};
@@ -79,6 +80,10 @@ impl Benchmark for KernelCompilation {
             grids.push(grid([axis("arch", &all), axis("source", SOURCES), levels()]));
         }
         grids
+    }
+
+    fn factors(&self, params: &Params) -> &'static [&'static str] {
+        if params.text("arch").is_some_and(|arch| arch.starts_with("sm_")) { &[CUDA] } else { &[ROCM] }
     }
 
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {

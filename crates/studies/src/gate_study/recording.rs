@@ -159,6 +159,7 @@ impl Recording {
                 results: Vec::new(),
                 statistics: None,
                 samples: Vec::new(),
+                factors: None,
                 metadata: serde_json::Map::new(),
             },
             rounds,

@@ -235,6 +235,7 @@ mod tests {
                 .zip(times.unwrap_or_default())
                 .map(|(replicate, &time)| Samples { replicate, iters: vec![1; 10], times_ns: vec![time * 1e6; 10] })
                 .collect(),
+            factors: None,
             metadata: serde_json::Map::new(),
         };
         let mut run = Run::begin(RunId("x".into()), Timestamp::UNIX_EPOCH, "x", "quick", Environment::default());

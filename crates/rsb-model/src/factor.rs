@@ -1,0 +1,175 @@
+//! Factors: the software that a case depends on.
+//!
+//! Each benchmark declares the names of its factors, and a result stores them with their versions. Two results of a case are
+//! comparable if the factors that both sides have agree: a ROCm release that only one side has cannot have changed a case that
+//! ran without it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::environment::Environment;
+use crate::fingerprint::{self, Difference};
+use crate::ids::{BackendId, BenchmarkType, CaseDevice};
+use crate::record::BenchmarkResult;
+use crate::run_device::Vendor;
+
+/// Versions at major.minor by factor name: `rocm` is `7.2`, `driver` is `amdgpu 6.10`, `torch` is `2.9`.
+pub type Factors = BTreeMap<String, String>;
+
+/// Version of the GPU's kernel driver.
+pub const DRIVER: &str = "driver";
+/// Version of ROCm.
+pub const ROCM: &str = "rocm";
+/// Version of the CUDA toolkit.
+pub const CUDA: &str = "cuda";
+/// Version of Python.
+pub const PYTHON: &str = "python";
+/// Stands for every ML framework that is installed, in a declaration.
+pub const ALL_FRAMEWORKS: &str = "frameworks";
+
+/// Returns the factors that any case on `device` depends on. A native case on a CPU depends on none.
+pub const fn of_device(device: CaseDevice) -> &'static [&'static str] {
+    match device.backend() {
+        Some(BackendId::Rocm) => &[DRIVER, ROCM],
+        Some(BackendId::Cuda) => &[DRIVER, CUDA],
+        Some(BackendId::Vulkan | BackendId::Opencl | BackendId::Oneapi) => &[DRIVER],
+        Some(BackendId::Cpu) | None => &[],
+    }
+}
+
+/// Returns the versions in `environment` of the factors `names`, for a case on `device`. A factor that is not installed is left
+/// out. The driver is that of the device's vendor if the machine has GPUs of several.
+pub fn versions<'a>(
+    environment: &Environment,
+    device: CaseDevice,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Factors {
+    let mut found = Factors::new();
+    for name in names {
+        let version = match name {
+            DRIVER => driver(environment, device),
+            ROCM => environment.rocm.as_deref(),
+            CUDA => environment.cuda.as_deref(),
+            PYTHON => environment.python.as_deref(),
+            ALL_FRAMEWORKS => {
+                let all = environment.frameworks.iter();
+                found.extend(all.map(|(name, version)| (name.clone(), fingerprint::major_minor(version))));
+                continue;
+            }
+            framework => environment.frameworks.get(framework).map(String::as_str),
+        };
+        if let Some(version) = version {
+            found.insert(name.to_owned(), fingerprint::major_minor(version));
+        }
+    }
+    found
+}
+
+fn driver(environment: &Environment, device: CaseDevice) -> Option<&str> {
+    let kernel_module = match device.backend().and_then(BackendId::native_of) {
+        Some(Vendor::Amd) => "amdgpu",
+        Some(Vendor::Nvidia) => "nvidia",
+        _ => "",
+    };
+    let drivers = || environment.gpus.iter().filter_map(|gpu| gpu.driver.as_deref());
+    drivers().find(|driver| driver.starts_with(kernel_module)).or_else(|| drivers().next())
+}
+
+/// Returns every factor in which two results of a case differ, except those named in `across`. A factor that only one side has
+/// is no difference.
+pub fn differences(baseline: &Factors, current: &Factors, across: &[String]) -> Vec<Difference> {
+    let mut found = Vec::new();
+    for (name, before) in baseline {
+        if let Some(now) = current.get(name)
+            && before != now
+            && !across.contains(name)
+        {
+            found.push(Difference { field: name.clone(), baseline: before.clone(), current: now.clone() });
+        }
+    }
+    found
+}
+
+impl BenchmarkResult {
+    /// Returns the factors of this case. A result that stores none, as earlier versions wrote, gets those of its device and,
+    /// for a framework's case, Python and every framework in `environment`, the machine of its run.
+    pub fn factors_in(&self, environment: &Environment) -> Cow<'_, Factors> {
+        if let Some(factors) = &self.factors {
+            return Cow::Borrowed(factors);
+        }
+        let device = self.benchmark_id.device();
+        let of_frameworks: &[&str] =
+            if self.benchmark_type == BenchmarkType::ComponentSpecific { &[PYTHON, ALL_FRAMEWORKS] } else { &[] };
+        Cow::Owned(versions(environment, device, of_device(device).iter().chain(of_frameworks).copied()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::Gpu;
+    use crate::ids::DeviceRef;
+
+    fn on(backend: BackendId) -> CaseDevice {
+        CaseDevice::Device(DeviceRef { backend, index: 0 })
+    }
+
+    fn machine() -> Environment {
+        let gpu = |driver: &str| Gpu { driver: Some(driver.into()), ..Gpu::default() };
+        Environment {
+            gpus: vec![gpu("amdgpu 6.10.5"), gpu("nvidia 570.86.15")],
+            rocm: Some("7.2.4".into()),
+            cuda: Some("12.8.1".into()),
+            python: Some("3.11.7".into()),
+            frameworks: [("torch".into(), "2.9.1+rocm7.2".into()), ("numpy".into(), "2.3.4".into())].into(),
+            ..Environment::default()
+        }
+    }
+
+    fn listed(factors: &Factors) -> Vec<String> {
+        factors.iter().map(|(name, version)| format!("{name} {version}")).collect()
+    }
+
+    #[test]
+    fn a_device_decides_which_versions_matter() {
+        struct Row {
+            backend: BackendId,
+            expected: &'static [&'static str],
+        }
+        for Row { backend, expected } in [
+            Row { backend: BackendId::Cpu, expected: &[] },
+            Row { backend: BackendId::Rocm, expected: &["driver amdgpu 6.10", "rocm 7.2"] },
+            Row { backend: BackendId::Cuda, expected: &["cuda 12.8", "driver nvidia 570.86"] },
+            Row { backend: BackendId::Vulkan, expected: &["driver amdgpu 6.10"] },
+        ] {
+            let device = on(backend);
+            assert_eq!(listed(&versions(&machine(), device, of_device(device).iter().copied())), expected, "{backend}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_installed_is_no_factor() {
+        let none = Environment::default();
+        assert_eq!(
+            versions(&none, on(BackendId::Rocm), [DRIVER, ROCM, PYTHON, "torch", ALL_FRAMEWORKS]),
+            Factors::new()
+        );
+        let all = versions(&machine(), on(BackendId::Cpu), [PYTHON, ALL_FRAMEWORKS]);
+        assert_eq!(listed(&all), ["numpy 2.3", "python 3.11", "torch 2.9"]);
+    }
+
+    #[test]
+    fn only_factors_of_both_sides_differ() {
+        let of = |pairs: &[(&str, &str)]| -> Factors {
+            pairs.iter().map(|(name, version)| ((*name).to_owned(), (*version).to_owned())).collect()
+        };
+        let before = of(&[("rocm", "7.1"), ("driver", "amdgpu 6.10")]);
+        let names = |now: &Factors, across: &[String]| -> Vec<String> {
+            differences(&before, now, across).into_iter().map(|difference| difference.field).collect()
+        };
+        assert_eq!(names(&of(&[("rocm", "7.2"), ("driver", "amdgpu 6.12")]), &[]), ["driver", "rocm"]);
+        assert_eq!(names(&of(&[("rocm", "7.2"), ("driver", "amdgpu 6.12")]), &["driver".into()]), ["rocm"]);
+        assert_eq!(names(&of(&[("driver", "amdgpu 6.10")]), &[]), Vec::<String>::new());
+        assert_eq!(names(&Factors::new(), &[]), Vec::<String>::new());
+    }
+}
