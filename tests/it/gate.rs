@@ -69,7 +69,7 @@ fn what_cannot_be_judged_is_never_green() {
     });
 }
 
-/// Turns `run` into one of a machine with ROCm, torch and OpenVINO, which also measured a PyTorch case.
+/// Turns `run` into one of a machine with ROCm and ML frameworks, which also measured a case of `pytorch`.
 fn with_an_ml_stack(run: &Value) -> Value {
     let mut run = again(run, "with-ml-stack");
     let environment = &mut run["environment"];
