@@ -79,5 +79,5 @@ cp /etc/resolv.conf "$bare/etc/resolv.conf"
 # Without `.cargo/bin`, which may hold further tools; the clone belongs to another user in the eyes of git.
 exec env -i HOME=/home/user PATH=/toolchain/bin:/usr/bin:/bin LANG=C.UTF-8 CARGO_HOME=/cargo CARGO_TARGET_DIR=/target \
     CARGO_INCREMENTAL=0 SHORT="$short" GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' \
-    chroot "$bare" bash /home/user/commands.sh
+    /usr/sbin/chroot "$bare" bash /home/user/commands.sh
 INSIDE
