@@ -38,9 +38,11 @@ if [ ! -e "$bare/complete" ]; then
 fi
 
 toolchain=$(cd "$top" && rustc --print sysroot)
+cargo_home="${CARGO_HOME:-$HOME/.cargo}"
 mkdir -p "$target"
 rm -rf "$bare/home/user" "$bare/origin"
-mkdir -p "$bare/home/user" "$bare/origin" "$bare/toolchain" "$bare/cargo" "$bare/target"
+# Cargo reuses a dependency if its source has the same path, so cargo's folders keep theirs.
+mkdir -p "$bare/home/user" "$bare/origin" "$bare/toolchain" "$bare$cargo_home" "$bare$target"
 
 # What a first-time user types. Exit codes are checked by `set -e`.
 cat >"$bare/home/user/commands.sh" <<'COMMANDS'
@@ -64,20 +66,20 @@ else
 fi
 COMMANDS
 
-export bare target toolchain top short
+export bare cargo_home target toolchain top short
 unshare --mount --fork bash -euo pipefail <<'INSIDE'
 mount --make-rprivate /
 mount --bind "$top" "$bare/origin"
 mount --rbind "$toolchain" "$bare/toolchain"
-mount --bind "${CARGO_HOME:-$HOME/.cargo}" "$bare/cargo"
-mount --bind "$target" "$bare/target"
+mount --bind "$cargo_home" "$bare$cargo_home"
+mount --bind "$target" "$bare$target"
 mount -t proc proc "$bare/proc"
 mount --rbind /sys "$bare/sys"
 mount --rbind /dev "$bare/dev"
 mount -t tmpfs tmpfs "$bare/tmp"
 cp /etc/resolv.conf "$bare/etc/resolv.conf"
-# Without `.cargo/bin`, which may hold further tools; the clone belongs to another user in the eyes of git.
-exec env -i HOME=/home/user PATH=/toolchain/bin:/usr/bin:/bin LANG=C.UTF-8 CARGO_HOME=/cargo CARGO_TARGET_DIR=/target \
-    CARGO_INCREMENTAL=0 SHORT="$short" GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' \
+# The path has no `.cargo/bin`, which may hold further tools. Git sees a repository of another owner.
+exec env -i HOME=/home/user PATH=/toolchain/bin:/usr/bin:/bin LANG=C.UTF-8 CARGO_HOME="$cargo_home" \
+    CARGO_TARGET_DIR="$target" CARGO_INCREMENTAL=0 SHORT="$short" GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' \
     /usr/sbin/chroot "$bare" bash /home/user/commands.sh
 INSIDE
