@@ -310,7 +310,7 @@ fn nowhere(benchmark: &dyn Benchmark, asked: Option<BackendId>, machine: &Machin
     let backend = match (asked, machine.missing.first()) {
         (Some(asked), _) if machine.missing.iter().any(|(backend, _)| *backend == asked) => return None,
         (Some(asked), _) => asked,
-        (None, Some((backend, reason))) => return Some(absent(benchmark.name(), *backend, reason)),
+        (None, Some((backend, reason))) => return Some(absent_here(benchmark, *backend, reason, machine)),
         (None, None) => BackendId::Cpu,
     };
     Some(absent(benchmark.name(), backend, &unfit(benchmark, backend)))
@@ -321,11 +321,30 @@ pub fn unfit(benchmark: &dyn Benchmark, backend: BackendId) -> Reason {
     let (place, cure) = match benchmark.runs_on() {
         RunsOn::Host(_) => ("the host", "leave --backend out, or choose cpu"),
         RunsOn::Any | RunsOn::Gpus => ("GPUs", "choose a backend of GPUs, such as --backend rocm"),
-        RunsOn::GpusAndHost(_) | RunsOn::GpusAndSensors => {
-            ("GPUs and the host", "choose a backend of GPUs, such as --backend rocm")
-        }
+        RunsOn::GpusAndHost(_) => ("GPUs and the host", "choose a backend of GPUs, such as --backend rocm"),
+        RunsOn::GpusAndSensors => return no_sensors(benchmark),
     };
     Reason::new(format!("{} on {backend}", benchmark.name()), format!("it runs on {place} alone"), cure)
+}
+
+fn no_sensors(benchmark: &dyn Benchmark) -> Reason {
+    let why = format!(
+        "{} reads them from an AMD, NVIDIA or Intel GPU through its kernel driver (amdgpu, nvidia, i915 or xe)",
+        benchmark.name()
+    );
+    let cure = "run it on a machine with such a GPU, without --backend cpu; `rusty-stack-bench doctor` shows the GPUs and \
+                drivers found here";
+    Reason::new("GPU sensors", why, cure)
+}
+
+/// The entry for `benchmark` on a backend that is missing for `reason`. Sensors need no library of a backend, so for them a GPU
+/// is missing.
+fn absent_here(benchmark: &dyn Benchmark, backend: BackendId, reason: &Reason, machine: &Machine) -> (Case, Reason) {
+    let is_broken = machine.broken.contains(&backend);
+    if benchmark.runs_on() == RunsOn::GpusAndSensors && machine.sensors.is_empty() && !is_broken {
+        return absent(benchmark.name(), backend, &no_sensors(benchmark));
+    }
+    absent(benchmark.name(), backend, reason)
 }
 
 /// One skipped entry for each benchmark and backend asked for that is not here: named ones by benchmark, `auto` by backend.
@@ -350,7 +369,7 @@ fn missing_devices(selection: &Selection, machine: &Machine, wanted: &[Wanted]) 
             Some(_) => wanted
                 .iter()
                 .filter(|wanted| !matches!(wanted.benchmark.runs_on(), RunsOn::Host(tools) if tools.contains(backend)))
-                .map(|wanted| absent(wanted.benchmark.name(), *backend, reason))
+                .map(|wanted| absent_here(wanted.benchmark, *backend, reason, machine))
                 .collect::<Vec<_>>(),
             None => vec![absent(ALL, *backend, reason)],
         })

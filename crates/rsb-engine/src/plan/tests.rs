@@ -224,6 +224,23 @@ fn sensors_are_watched_before_any_runtime_is_installed() {
 }
 
 #[test]
+fn smi_metrics_without_a_gpu_names_the_gpu_and_its_driver() {
+    let named = selection(&["smi-metrics"], Suite::Quick);
+    for backend in [None, Some(BackendId::Cpu), Some(BackendId::Rocm)] {
+        let plan = plan(&Selection { backend, ..named.clone() }, &machine()).unwrap();
+        assert!(plan.cases.is_empty(), "{backend:?}");
+        let [(case, reason)] = plan.skipped.as_slice() else { panic!("{backend:?}: {:?}", plan.skipped) };
+        assert_eq!(case.benchmark, "smi-metrics");
+        assert_eq!(
+            reason.to_string(),
+            "GPU sensors: smi-metrics reads them from an AMD, NVIDIA or Intel GPU through its kernel driver (amdgpu, nvidia, \
+             i915 or xe) (run it on a machine with such a GPU, without --backend cpu; `rusty-stack-bench doctor` shows the \
+             GPUs and drivers found here)"
+        );
+    }
+}
+
+#[test]
 fn an_axis_concerns_the_benchmarks_that_have_it() {
     let shaped = Selection {
         axes: vec![("shape".into(), vec!["64x64x64".into()])],
