@@ -5,6 +5,7 @@ use rsb_engine::{gate, suites};
 use rsb_model::json;
 use rsb_model::record::{ComponentResults, ComponentStatus, ThresholdCheck};
 use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Run, Timestamp};
+use rsb_report::number::format_moment;
 use rsb_stats::policy::{Target, TargetEffect};
 use rsb_stats::{Policy, glob, threshold_checks};
 use serde_json::{Value, json};
@@ -149,15 +150,30 @@ const fn word(status: ComponentStatus) -> &'static str {
     }
 }
 
-/// A row of [`rows`] for people.
+/// Returns the status of a row of [`rows`] for people: a component that cannot run now is missing, whatever its last run was.
+pub(super) fn shown_status(row: &Value) -> &str {
+    let status = row["status"].as_str().unwrap_or_default();
+    if status != "running" && row["missing"].is_string() { "missing" } else { status }
+}
+
+/// Formats a row of [`rows`] for people: first whether the component can run now, then its last run.
 pub(super) fn line(row: &Value) -> String {
     const INDENT: &str = "\n                 ";
     let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-    let mut line = format!("{:<16} {:<8}", text("component_id"), text("status").replace('_', " "));
-    for part in [text("version"), text("last_run")] {
-        if !part.is_empty() {
-            line.extend([" ", &part]);
+    let moment = text("last_run").parse().map_or_else(|_| text("last_run"), format_moment);
+    let mut last_run = vec![text("version"), moment];
+    last_run.retain(|part| !part.is_empty());
+    let status = shown_status(row);
+    let mut line = format!("{:<16} {:<8} ", text("component_id"), status.replace('_', " "));
+    if status == "missing" {
+        line.push_str(&text("missing"));
+        line.extend([INDENT, "cure: ", &text("cure")]);
+        if !last_run.is_empty() {
+            line.extend([INDENT, "last run: ", &text("status"), ", ", &last_run.join(", ")]);
         }
+    } else {
+        line.push_str(&last_run.join(", "));
+        line.truncate(line.trim_end().len());
     }
     let against = &row["comparison_to_baseline"];
     if let Some(verdict) = against["verdict"].as_str() {
@@ -172,9 +188,6 @@ pub(super) fn line(row: &Value) -> String {
         let (expected, actual) = (check.expected_text(), check.actual_text());
         line.extend([INDENT, "target missed: ", &check.name, ", ", &expected, ", is ", &actual]);
     }
-    if !text("missing").is_empty() {
-        line.extend([INDENT, "missing: ", &text("missing"), INDENT, "cure: ", &text("cure")]);
-    }
     line
 }
 
@@ -182,6 +195,34 @@ pub(super) fn line(row: &Value) -> String {
 mod tests {
     use super::*;
     use rsb_model::record::Latency;
+
+    fn component(missing: Option<&str>, last_run: Option<&str>) -> Value {
+        json!({
+            "component_id": "pytorch",
+            "status": if last_run.is_some() { "passed" } else { "not_run" },
+            "last_run": last_run,
+            "version": last_run.map(|_| "2.5.1"),
+            "missing": missing,
+            "cure": missing.map(|_| "pip install torch"),
+        })
+    }
+
+    #[test]
+    fn a_component_that_is_missing_now_is_not_shown_as_passed() {
+        let (missing, moment) = (Some("PyTorch: there is no package torch"), Some("2026-11-25T13:14:15.123456789Z"));
+        assert_eq!(
+            line(&component(missing, moment)),
+            "pytorch          missing  PyTorch: there is no package torch
+                 cure: pip install torch
+                 last run: passed, 2.5.1, 2026-11-25 13:14 UTC"
+        );
+        assert_eq!(
+            line(&component(missing, None)),
+            "pytorch          missing  PyTorch: there is no package torch\n                 cure: pip install torch"
+        );
+        assert_eq!(line(&component(None, moment)), "pytorch          passed   2.5.1, 2026-11-25 13:14 UTC");
+        assert_eq!(line(&component(None, None)), "pytorch          not run");
+    }
 
     #[test]
     fn only_what_the_configuration_names_is_shown() {

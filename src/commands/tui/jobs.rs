@@ -93,7 +93,7 @@ impl JobWorker {
                 let text = |row: &serde_json::Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
                 let row = |row: &serde_json::Value| ComponentRow {
                     name: text(row, "component_id"),
-                    status: text(row, "status"),
+                    status: components::shown_status(row).to_owned(),
                     text: components::line(row),
                     checks: json::from_value(&row["threshold_checks"]).unwrap_or_default(),
                 };
