@@ -8,7 +8,7 @@ use crate::store::LATEST_FIRST;
 /// A question about the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HistoryQuestion {
-    /// What kept comparisons have called Regressed since then.
+    /// What kept comparisons have called Regressed since then, each case of a run once.
     Regressed {
         /// The earliest that counts.
         since: Timestamp,
@@ -50,14 +50,25 @@ fn quoted(text: &str) -> String {
 }
 
 fn regressed(since: i64) -> String {
-    let time = moment_of("k.timestamp");
+    let time = moment_of("timestamp");
+    // A run may be judged many times: the latest judgment against each baseline counts, and of those that call a case
+    // Regressed the latest is shown.
     format!(
-        "SELECT {time} AS time, e.value ->> 'id' AS benchmark_id, e.value ->> 'metric' AS metric,
-       e.value ->> 'baseline_value' AS before, e.value ->> 'current_value' AS after, e.value ->> 'unit' AS unit,
-       round(e.value ->> 'difference_percent', 1) AS difference_percent, k.comparison_id
-FROM comparisons k, json_each(k.document, '$.comparisons') e
-WHERE k.timestamp >= {since} AND e.value ->> 'verdict' = 'Regressed'
-ORDER BY k.timestamp DESC, abs(e.value ->> 'difference_percent') DESC"
+        "SELECT {time} AS time, benchmark_id, metric, judged ->> 'baseline_value' AS before, judged ->> 'current_value' AS after,
+       judged ->> 'unit' AS unit, round(judged ->> 'difference_percent', 1) AS difference_percent, comparison_id
+FROM (
+    SELECT *, row_number() OVER (PARTITION BY current_run_id, benchmark_id, metric
+        ORDER BY timestamp DESC, comparison_id DESC) AS place
+    FROM (
+        SELECT k.timestamp, k.comparison_id, k.current_run_id, e.value AS judged,
+            e.value ->> 'id' AS benchmark_id, e.value ->> 'metric' AS metric,
+            row_number() OVER (PARTITION BY k.current_run_id, k.baseline_run_id, e.value ->> 'id', e.value ->> 'metric'
+                ORDER BY k.timestamp DESC, k.comparison_id DESC) AS judgment
+        FROM comparisons k, json_each(k.document, '$.comparisons') e
+        WHERE k.timestamp >= {since})
+    WHERE judgment = 1 AND judged ->> 'verdict' = 'Regressed')
+WHERE place = 1
+ORDER BY timestamp DESC, abs(judged ->> 'difference_percent') DESC"
     )
 }
 

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use rsb_model::{BenchmarkResult, Fields, Run};
+use rsb_model::record::Comparison;
+use rsb_model::{BenchmarkResult, Better, ComparisonResult, Fields, ReasonCode, Run, Verdict};
 use rusqlite::Connection;
 use serde_json::json;
 
 use crate::question::HistoryQuestion;
 use crate::select::SqlError;
 use crate::store::Store;
-use crate::testing::{DAY, comparison, keep, machine, measured, moment, run, skipped, with_runs};
+use crate::testing::{DAY, case_id, comparison, keep, machine, measured, moment, run, skipped, with_runs};
 
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -143,6 +144,51 @@ fn named_questions_are_answered() {
     assert!(between[0][5].as_f64().unwrap() > 250.0, "{between:?}");
     store.save_comparison(&comparison("b-vs-a")).unwrap();
     assert_eq!(answer(&HistoryQuestion::Regressed { since: moment(0) }).len(), 0, "it has no rows");
+}
+
+#[test]
+fn a_regression_that_was_judged_many_times_is_listed_once() {
+    let (_dir, store) = with_runs(1, 1);
+    let judge = |at: i64, baseline: &str, current: &str, verdict: Verdict| {
+        let row = Comparison {
+            id: case_id("case-0"),
+            metric: "time_ms".to_owned(),
+            unit: "ms".to_owned(),
+            better: Better::Lower,
+            baseline_value: Some(1.0),
+            current_value: Some(1.2),
+            difference_percent: Some(20.0),
+            confidence_interval: None,
+            change_status: None,
+            verdict,
+            reason: String::new(),
+            reason_code: ReasonCode::AboveThreshold,
+            threshold_percent: 10.0,
+            detectable_percent: None,
+            statistics: None,
+        };
+        let result = ComparisonResult {
+            timestamp: moment(at),
+            baseline_run_id: baseline.to_owned(),
+            current_run_id: current.to_owned(),
+            comparisons: vec![row],
+            ..comparison(&format!("comparison-{at}"))
+        };
+        store.save_comparison(&result).unwrap();
+    };
+    let listed = || {
+        let rows = store.select(&HistoryQuestion::Regressed { since: moment(0) }.sql(), LIMIT).unwrap().rows;
+        rows.into_iter().map(|row| row[7].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    judge(1, "a", "b", Verdict::Regressed);
+    judge(2, "a", "b", Verdict::Regressed);
+    judge(3, "a", "c", Verdict::Regressed);
+    assert_eq!(listed(), ["comparison-3", "comparison-2"], "once for each run");
+    judge(4, "other", "b", Verdict::Regressed);
+    judge(5, "third", "b", Verdict::Unchanged);
+    assert_eq!(listed(), ["comparison-4", "comparison-3"], "whatever the run was compared with");
+    judge(6, "a", "c", Verdict::Unchanged);
+    assert_eq!(listed(), ["comparison-4"], "a later judgment replaces an earlier one of the same two runs");
 }
 
 #[test]
