@@ -27,7 +27,7 @@ use rsb_engine::frameworks;
 use rsb_engine::models::ModelRow;
 use rsb_model::{Profile, Suite};
 
-use crate::exit;
+use crate::{commands, console, exit};
 
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
@@ -468,7 +468,8 @@ fn is_component(name: &str) -> bool {
 
 /// The command line `arguments`, the program first. Invalid ones exit with code 2 and name what is valid.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
-    let matches = command().get_matches_from(arguments);
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let matches = command().try_get_matches_from(&arguments).unwrap_or_else(|error| refuse(&error, &arguments));
     let is_benchmark = |name: &str| name == ALL || rsb_workloads::find(name).is_some() || is_component(name);
     let parsed = match matches.subcommand() {
         Some((name, own)) if is_benchmark(name) => MeasureArgs::from_arg_matches(own).map(|args| Cli {
@@ -478,6 +479,20 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
         _ => Cli::from_arg_matches(&matches),
     };
     parsed.unwrap_or_else(|error| error.format(&mut command()).exit())
+}
+
+/// Prints `error`, with what can be given if an argument is missing, and exits.
+fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
+    // A terminal that is gone takes no message.
+    let _ = error.print();
+    if error.kind() == clap::error::ErrorKind::MissingRequiredArgument
+        && let Ok(matches) = command().ignore_errors(true).try_get_matches_from(arguments)
+    {
+        for line in commands::choices::of(&matches) {
+            console::say(&line);
+        }
+    }
+    std::process::exit(error.exit_code())
 }
 
 #[cfg(test)]

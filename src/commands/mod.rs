@@ -34,6 +34,7 @@ pub mod tui;
 pub mod watch;
 
 mod after_run;
+pub(crate) mod choices;
 mod interrupt;
 mod judge;
 mod log;

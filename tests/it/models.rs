@@ -26,7 +26,7 @@ fn models_that_are_none_are_named_with_what_is_near() {
     bench.write("mine.toml", "[[model]]\nname = \"mine\"\nfamily = \"decoder\"\nclass = \"X\"\n");
     bench.write("taken.toml", "[[model]]\nname = \"bert-tiny\"\nfamily = \"decoder-only\"\nclass = \"X\"\n");
     for (arguments, expected) in [
-        (&["models", "show", "bert-bas"][..], "did you mean `bert-base`?"),
+        (&["models", "show", "bert-bas"][..], "did you mean `bert-base`"),
         (&["models", "encoder"], "encoder-only"),
         (&["models", "--model", "/nonexistent/model"], "no directory"),
         (&["models", "--model", "/nonexistent/model,bert-bas"], "no directory"),

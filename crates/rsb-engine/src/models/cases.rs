@@ -5,7 +5,7 @@ use rsb_model::shape::rounded_bytes;
 use rsb_model::{Case, DeviceRef, Dtype, Obstacle, Params, Reason};
 use rsb_workloads::{AxisInfo, Breadth, CaseOrReason, UsageError};
 
-use super::catalogue::{Family, ModelRow, SizeClass, catalogue, find, nearest};
+use super::catalogue::{Family, ModelRow, SizeClass, catalogue, find, similar};
 use super::compatibility::{GENERATE, LOAD, Wanted, refusal, runtime};
 use super::{DEFINITION, Footprint};
 use crate::frameworks::{self, Component, WORKLOAD, Workload};
@@ -302,7 +302,8 @@ fn absent(component: &Component, device: DeviceRef, (family, size): (Family, Siz
 
 /// Why `name` is no model.
 pub fn unknown(name: &str, own: &[ModelRow]) -> Reason {
-    let near = nearest(name, own).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    let similar: Vec<String> = similar(name, own).iter().take(3).map(|near| format!("`{near}`")).collect();
+    let near = if similar.is_empty() { String::new() } else { format!("did you mean {}? ", similar.join(", ")) };
     let cure = format!("{near}`models list` shows them all; a name with a slash is a directory or one of the hub");
     Reason::new(format!("model {name}"), "the catalogue has no such name", cure)
 }

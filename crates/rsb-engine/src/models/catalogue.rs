@@ -385,11 +385,18 @@ pub fn find<'a>(name: &str, own: &'a [ModelRow]) -> Option<&'a ModelRow> {
     all.find(|row| row.name == name)
 }
 
-/// The name most like `name`.
+/// Returns the name most like `name`.
 pub fn nearest<'a>(name: &str, own: &'a [ModelRow]) -> Option<&'a str> {
+    similar(name, own).first().copied()
+}
+
+/// Returns the names like `name`, the most similar first.
+pub(super) fn similar<'a>(name: &str, own: &'a [ModelRow]) -> Vec<&'a str> {
     let all = own.iter().chain(catalogue()).map(|row| row.name.as_str());
-    let similar = all.map(|known| (strsim::jaro_winkler(name, known), known));
-    similar.filter(|(likeness, _)| *likeness > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
+    let mut similar: Vec<(f64, &str)> = all.map(|known| (strsim::jaro_winkler(name, known), known)).collect();
+    similar.retain(|(likeness, _)| *likeness > 0.75);
+    rsb_model::order::by(&mut similar, |a, b| b.0.total_cmp(&a.0));
+    similar.into_iter().map(|(_, known)| known).collect()
 }
 
 #[cfg(test)]
@@ -443,6 +450,7 @@ mod tests {
         assert_eq!((own[0].library.as_str(), own[0].config["n_layer"].as_u64()), ("transformers", Some(2)));
         assert_eq!(find("mine", &own).unwrap().family, Family::DecoderOnly);
         assert_eq!(nearest("bert-bass", &own), Some("bert-base"));
+        assert!(similar("bert-bass", &own).len() > 1 && similar("zzz", &own).is_empty());
         let config = "config = { n_layer = 2, n_embd = 64, n_head = 4 }\n";
         let input = "inputs = { input_ids = { kind = \"tokens\", shape = [\"batch\", 8] } }\n";
         let own = parse(&format!("{row}{config}{input}")).unwrap();

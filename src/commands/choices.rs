@@ -1,0 +1,96 @@
+//! What can be given for the required arguments of `compare`, `baseline show`, `query` and `bisect`.
+
+use std::time::Duration;
+
+use clap::{ArgMatches, FromArgMatches as _};
+use rsb_engine::{Directories, gate};
+use rsb_store::{Baselines, RunSummary, Store};
+
+use super::settings;
+use crate::cli::Places;
+use crate::console;
+use crate::exit::CliError;
+
+/// Baselines, runs or commits that are listed.
+const LISTED: usize = 5;
+
+/// Digits of a commit.
+const ABBREVIATED: usize = 10;
+
+/// Returns lines that list what the subcommand in `matches` takes; empty for other subcommands, or if the store cannot be read.
+pub(crate) fn of(matches: &ArgMatches) -> Vec<String> {
+    let Some((name, own)) = matches.subcommand() else { return Vec::new() };
+    let (name, own) = match own.subcommand() {
+        Some((inner, own)) if name == "baseline" => (inner, own),
+        _ => (name, own),
+    };
+    if !["compare", "show", "query", "bisect"].contains(&name) {
+        return Vec::new();
+    }
+    let places = Places::from_arg_matches(own).unwrap_or_default();
+    let Ok((_, directories)) = settings::load(&places) else { return Vec::new() };
+    lines(name, &directories).unwrap_or_default()
+}
+
+fn lines(subcommand: &str, directories: &Directories) -> Result<Vec<String>, CliError> {
+    let example = |arguments: &str| format!("example: rusty-stack-bench {arguments}");
+    if subcommand == "show" {
+        let names = baselines(directories);
+        let first = names.first().map_or("quick", String::as_str);
+        return Ok(vec![saved(&names), example(&format!("baseline show {first}"))]);
+    }
+    let store = gate::open(directories, &mut console::tell)?;
+    let runs = store.runs().map_err(CliError::usage)?;
+    Ok(match subcommand {
+        "compare" => vec![saved(&baselines(directories)), latest_runs(&runs), example("compare previous")],
+        "query" => {
+            let mut lines = views(&store)?;
+            lines.push(example("query \"SELECT benchmark_id, value FROM measurements WHERE metric = 'time_ms'\""));
+            lines
+        }
+        _ => vec![commits(&runs), example("bisect HEAD~8 HEAD --case gemm")],
+    })
+}
+
+fn baselines(directories: &Directories) -> Vec<String> {
+    let mut names: Vec<String> =
+        Baselines::new(&directories.baselines).list().into_iter().map(|baseline| baseline.name).collect();
+    rsb_model::order::by(&mut names, Ord::cmp);
+    names.dedup();
+    names
+}
+
+fn saved(names: &[String]) -> String {
+    listed("saved baselines", names, "no baseline is saved; `rusty-stack-bench baseline save` saves the latest run")
+}
+
+fn latest_runs(runs: &[RunSummary]) -> String {
+    let named: Vec<String> = runs.iter().map(|run| format!("{} ({})", run.run_id, run.suite)).collect();
+    listed("latest runs", &named, "no run is stored; `rusty-stack-bench run` measures one")
+}
+
+/// Commits of the stored runs, the latest first.
+fn commits(runs: &[RunSummary]) -> String {
+    let short = |commit: &String| commit.get(..ABBREVIATED).unwrap_or(commit).to_owned();
+    let mut commits: Vec<String> = runs.iter().filter_map(|run| run.commit.as_ref().map(short)).collect();
+    commits.dedup();
+    listed("commits of the latest runs", &commits, "no run of a commit is stored; give any two revisions of git")
+}
+
+fn listed(title: &str, names: &[String], without: &str) -> String {
+    if names.is_empty() {
+        return without.to_owned();
+    }
+    let more = names.len().saturating_sub(LISTED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{title}: {}{more}", names.get(..LISTED).unwrap_or(names).join(", "))
+}
+
+/// Each view with its columns.
+fn views(store: &Store) -> Result<Vec<String>, CliError> {
+    const SQL: &str =
+        "SELECT 'view ' || t.name || '(' || (SELECT group_concat(c.name, ', ') FROM pragma_table_info(t.name) c) || ')'
+        FROM sqlite_schema t WHERE t.type = 'view' ORDER BY t.name";
+    let answer = store.select(SQL, Duration::from_secs(10)).map_err(super::query::of_sql)?;
+    Ok(answer.rows.iter().flatten().filter_map(|value| value.as_str().map(str::to_owned)).collect())
+}
