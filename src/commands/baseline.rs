@@ -36,6 +36,9 @@ pub fn run(verb: &BaselineVerb, style: Style) -> CliResult {
 
 fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliResult {
     let store = gate::open(directories, &mut console::tell)?;
+    if let Some(name) = name {
+        refuse_run_id(name, &store)?;
+    }
     let runs: Vec<Run> = match named {
         // What is missing without a run is no verdict.
         [] => vec![gate::latest(&store).map_err(|problem| CliError::usage(problem.error))?],
@@ -48,6 +51,18 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
         path.display()
     ))?;
     Ok(Exit::Pass)
+}
+
+/// A baseline with the id of a run as its name would be taken for that run, whatever it holds.
+fn refuse_run_id(name: &str, store: &Store) -> Result<(), CliError> {
+    let is_stored = store.runs().map_err(CliError::usage)?.iter().any(|run| run.run_id.0 == name);
+    if is_stored || rsb_store::begins_as_run_id(name) {
+        return Err(CliError::usage(anyhow!(
+            "`{name}` is a run id and cannot be the name of a baseline; save that run with \
+             `rusty-stack-bench baseline save --run {name}`, and put a name after `save` if the suite's is not wanted"
+        )));
+    }
+    Ok(())
 }
 
 /// Saves `runs` as a baseline of their machine, and says what it cannot do: its name and how many cases, and its file.

@@ -253,6 +253,50 @@ fn a_damaged_index_is_named_and_repaired() {
 }
 
 #[test]
+fn a_missing_argument_lists_what_can_be_given() {
+    let bench_without_runs = Bench::new();
+    let refused = |bench: &Bench, arguments: &[&str]| {
+        let stderr = bench.run(arguments).expect(2).stderr;
+        stderr.split_once("--help'.\n").unwrap_or_else(|| panic!("{stderr}")).1.to_owned()
+    };
+    assert_eq!(
+        refused(&bench_without_runs, &["compare"]),
+        "no baseline is saved; `rusty-stack-bench baseline save` saves the latest run
+no run is stored; `rusty-stack-bench run` measures one
+example: rusty-stack-bench compare previous
+"
+    );
+    assert!(!bench_without_runs.path("benchmark_results").exists());
+    let (bench, run) = bench();
+    write_days(&bench, &run, 7, "elsewhere");
+    bench.run(&["baseline", "save", "before", "--results-dir", "elsewhere"]).expect(0);
+    let compare = refused(&bench, &["compare", "--results-dir", "elsewhere"]);
+    assert!(compare.starts_with("saved baselines: before\nlatest runs: day-006 (tensor-ops), day-005 "), "{compare}");
+    assert!(compare.contains("day-002 (tensor-ops) and 2 more\n"), "{compare}");
+    let show = refused(&bench, &["baseline", "show"]);
+    assert_eq!(show, "saved baselines: before\nexample: rusty-stack-bench baseline show before\n");
+    let bisect = refused(&bench, &["bisect", "--results-dir", "elsewhere"]);
+    assert!(bisect.starts_with("commits of the latest runs: 0000000000"), "{bisect}");
+    let query = refused(&bench, &["query"]);
+    for part in ["view benchmark_runs(", "view measurements(", "example: rusty-stack-bench query \"SELECT "] {
+        assert!(query.contains(part), "{part}: {query}");
+    }
+}
+
+#[test]
+fn the_id_of_a_run_is_no_name_of_a_baseline() {
+    let (bench, run) = bench();
+    write_days(&bench, &run, 2, "benchmark_results");
+    for id in ["day-000", "20261121T090312Z_1a2b3c4", "20261121T090312Z"] {
+        let refused = bench.run(&["baseline", "save", id]).expect(2).stderr;
+        assert!(refused.contains(&format!("`rusty-stack-bench baseline save --run {id}`")), "{refused}");
+    }
+    assert_eq!(bench.run(&["baseline", "list", "--json"]).expect(0).json()["baselines"], json!([]));
+    bench.run(&["baseline", "save", "--run", "day-000"]).expect(0);
+    bench.run(&["baseline", "save", "2026-before", "--run", "day-000"]).expect(0);
+}
+
+#[test]
 fn a_trend_follows_the_figure_that_the_gate_judges() {
     let (bench, run) = bench();
     write_days(&bench, &run, 20, "benchmark_results");

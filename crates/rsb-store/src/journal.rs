@@ -26,6 +26,13 @@ pub fn new_run_id(now: Timestamp, commit: Option<&str>) -> RunId {
     RunId(format!("{}_{}", now.strftime("%Y%m%dT%H%M%SZ"), short.unwrap_or("nogit")))
 }
 
+/// Returns whether `text` begins as [`new_run_id`] writes ids: a date, `T`, and what it has of a time, such as `20261121T0903`.
+pub fn begins_as_run_id(text: &str) -> bool {
+    const FORM: &str = "00000000T000000Z";
+    let fits = |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
+    text.len() >= "00000000T".len() && text.bytes().zip(FORM.bytes()).all(fits)
+}
+
 /// One line of a journal.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -380,6 +387,16 @@ mod tests {
         journal = Journal { file: real, ..journal };
         journal.add(&measured("c", 3.0)).unwrap();
         assert_eq!(fs::read_to_string(&journal.path).unwrap().lines().count(), 4);
+    }
+
+    #[test]
+    fn ids_of_runs_are_told_from_other_names() {
+        for id in [&new_run_id(moment(0), None).0, "20261121T090312Z_1a2b3c4-2", "20261121T0903"] {
+            assert!(begins_as_run_id(id), "{id}");
+        }
+        for name in ["quick", "20261121", "2026-11-21T09", "20261121Tuesday", "v20261121T090312Z"] {
+            assert!(!begins_as_run_id(name), "{name}");
+        }
     }
 
     #[test]
