@@ -73,8 +73,8 @@ fn merge(args: &ImportArgs, dir: &Path, results: &Path) -> CliResult {
         )));
     }
     let store = Store::open_for_writing(results).map_err(CliError::usage)?;
-    for notice in store.notices().iter() {
-        console::say(&format!("note: {notice}"));
+    for note in rsb_store::notes(&store.notices()) {
+        console::say(&format!("note: {note}"));
     }
     let mut counts = MergeCounts::default();
     let mut shown = Ok(());

@@ -241,8 +241,8 @@ pub(crate) fn open_store(results: &Path) -> Result<Store, CliError> {
             format!("cannot keep results in {}; choose another directory with --results-dir", results.display())
         })
         .map_err(CliError::usage)?;
-    for notice in store.notices().iter() {
-        console::say(&format!("note: {notice}"));
+    for note in rsb_store::notes(&store.notices()) {
+        console::say(&format!("note: {note}"));
     }
     Ok(store)
 }

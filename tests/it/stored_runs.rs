@@ -253,6 +253,20 @@ fn a_damaged_index_is_named_and_repaired() {
 }
 
 #[test]
+fn many_files_that_cannot_be_read_share_one_note() {
+    let (bench, run) = bench();
+    write_days(&bench, &run, 1, "benchmark_results");
+    for at in 0..140 {
+        bench.write(&format!("benchmark_results/runs/broken-{at:03}.json"), "{");
+    }
+    let notes = bench.run(&["history"]).expect(0).stderr;
+    assert_eq!(notes.lines().filter(|line| line.starts_with("note: ")).count(), 1, "{notes}");
+    assert!(notes.contains("140 files cannot be used") && notes.contains("and 137 more"), "{notes}");
+    let problems = bench.run(&["store", "check"]).expect(1).stdout;
+    assert_eq!(problems.matches("left out").count(), 140, "{problems}");
+}
+
+#[test]
 fn a_missing_argument_lists_what_can_be_given() {
     let bench_without_runs = Bench::new();
     let refused = |bench: &Bench, arguments: &[&str]| {

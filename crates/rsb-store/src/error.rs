@@ -291,6 +291,28 @@ impl StoreNotice {
     }
 }
 
+/// Up to this many files that are left out have a note each, and of more this many are named.
+const NAMED_FILES: usize = 3;
+
+/// Returns `notices` as notes for a reader, where many files that are left out share one.
+pub fn notes(notices: &[StoreNotice]) -> Vec<String> {
+    let is_left_out = |notice: &&StoreNotice| matches!(notice, StoreNotice::LeftOut { .. });
+    let left_out: Vec<&StoreNotice> = notices.iter().filter(is_left_out).collect();
+    let Some(more) = left_out.len().checked_sub(NAMED_FILES + 1) else {
+        return notices.iter().map(ToString::to_string).collect();
+    };
+    let others = notices.iter().filter(|notice| !is_left_out(notice));
+    let mut notes: Vec<String> = others.map(ToString::to_string).collect();
+    let named = left_out.iter().take(NAMED_FILES).map(|notice| format!("`{}`", notice.path().display()));
+    notes.push(format!(
+        "{} files cannot be used and are left out: {} and {} more; `rusty-stack-bench store check` lists them with the reasons",
+        left_out.len(),
+        named.collect::<Vec<_>>().join(", "),
+        more + 1
+    ));
+    notes
+}
+
 impl fmt::Display for StoreNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

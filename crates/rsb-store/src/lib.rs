@@ -56,7 +56,7 @@ pub use baselines::{
 };
 pub use check::{StoreCheck, StoreProblem, StoreRepair};
 pub use criterion_dir::read_criterion_dir;
-pub use error::{ReadError, StoreError, StoreNotice};
+pub use error::{ReadError, StoreError, StoreNotice, notes};
 pub use files::JOURNAL_SUFFIX;
 pub use history::{Fingerprints, HistoryFilter, HistoryRow, Series, SeriesFilter, SeriesPoint};
 pub use journal::{Journal, begins_as_run_id, new_run_id};

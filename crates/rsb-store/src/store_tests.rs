@@ -278,6 +278,21 @@ fn files_that_come_go_change_or_break_are_noticed() {
 }
 
 #[test]
+fn many_files_that_cannot_be_read_share_one_note() {
+    let dir = Directory::with_runs();
+    let break_one = |at: usize| fs::write(dir.path().join(format!("runs/broken-{at:03}.json")), "{").unwrap();
+    (0..3).for_each(break_one);
+    let few = crate::notes(&dir.read().notices());
+    assert_eq!(few.len(), 3, "{few:?}");
+    assert!(few[0].contains("broken-000.json`, line 1"), "{few:?}");
+    (3..140).for_each(break_one);
+    let many = crate::notes(&dir.read().notices());
+    assert_eq!(many.len(), 1, "{many:?}");
+    assert!(many[0].starts_with("140 files cannot be used and are left out: `"), "{many:?}");
+    assert!(many[0].contains("broken-002.json` and 137 more; `rusty-stack-bench store check`"), "{many:?}");
+}
+
+#[test]
 fn many_writers_at_once_lose_nothing() {
     let dir = Directory::new();
     std::thread::scope(|scope| {

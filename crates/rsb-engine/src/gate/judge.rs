@@ -360,8 +360,8 @@ fn is_same_question(kept: &ComparisonResult, asked: &ComparisonResult) -> bool {
 /// When it cannot be read.
 pub fn open(directories: &Directories, listener: &mut Listener<'_>) -> Result<Store, EngineError> {
     let store = Store::open_existing(&directories.results).map_err(EngineError::usage)?;
-    for notice in store.notices().iter() {
-        listener(&Event::note(notice.to_string()));
+    for note in rsb_store::notes(&store.notices()) {
+        listener(&Event::note(note));
     }
     Ok(store)
 }
