@@ -193,7 +193,7 @@ pub enum StoreVerb {
         #[arg(value_parser = text())]
         to: String,
     },
-    /// Build the index again from the run files; the former one is kept beside it
+    /// Rebuild the index from the run files; a damaged one is renamed and kept
     Repair {
         /// Where things are kept
         #[command(flatten, next_help_heading = "Places")]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rsb_report::number::format_count;
-use rsb_store::check;
+use rsb_store::{FormerIndex, check};
 
 use super::{settings, shared};
 use crate::cli::StoreVerb;
@@ -47,10 +47,14 @@ fn checked(results: &Path) -> CliResult {
 
 fn repaired(results: &Path) -> CliResult {
     let repair = check::repair(results).map_err(CliError::usage)?;
-    for notice in &repair.notices {
-        console::say(&format!("note: {notice}"));
+    for note in rsb_store::notes(&repair.notices) {
+        console::say(&format!("note: {note}"));
     }
-    let kept = repair.kept.map_or_else(String::new, |path| format!("; the former one is `{}`", path.display()));
-    show::text(&format!("the index is built again, of {}{kept}", format_count(repair.runs, "run", "runs")))?;
+    let former = match repair.former {
+        FormerIndex::Absent => String::new(),
+        FormerIndex::Sound => "; the old one was not damaged".to_owned(),
+        FormerIndex::Damaged { kept } => format!("; the old one was damaged and is kept as `{}`", kept.display()),
+    };
+    show::text(&format!("rebuilt the index from {}{former}", format_count(repair.runs, "run", "runs")))?;
     Ok(Exit::Pass)
 }

@@ -239,8 +239,12 @@ fn a_damaged_index_is_named_and_repaired() {
     let broken = bench.run(&["store", "check"]).expect(1);
     assert!(broken.stdout.contains("damaged") && broken.stdout.contains("store repair"), "{}", broken.stdout);
     let repaired = bench.run(&["store", "repair"]).expect(0);
-    assert!(repaired.stdout.contains("of 3 runs; the former one is"), "{}", repaired.stdout);
+    assert!(repaired.stdout.contains("from 3 runs; the old one was damaged and is kept as"), "{}", repaired.stdout);
     assert!(bench.path("benchmark_results/benchmarks.db.corrupt-1").exists());
+    bench.run(&["store", "check"]).expect(0);
+    let sound = bench.run(&["store", "repair"]).expect(0);
+    assert_eq!(sound.stdout.trim_end(), "rebuilt the index from 3 runs; the old one was not damaged");
+    assert!(!bench.path("benchmark_results/benchmarks.db.corrupt-2").exists());
     bench.run(&["store", "check"]).expect(0);
     // A file that was changed is the user's to restore; nothing of it counts meanwhile.
     let file = bench.path("benchmark_results/runs/day-001.json");

@@ -153,18 +153,32 @@ fn is_problem(notice: &StoreNotice) -> bool {
     }
 }
 
+/// The index that a repair replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FormerIndex {
+    /// There was none.
+    Absent,
+    /// Nothing was wrong with the database; it was replaced by the new one.
+    Sound,
+    /// The database was damaged.
+    Damaged {
+        /// Its new path.
+        kept: PathBuf,
+    },
+}
+
 /// What a repair did.
 #[derive(Debug)]
 pub struct StoreRepair {
-    /// Where the former database is, if there was one.
-    pub kept: Option<PathBuf>,
+    /// The index before it.
+    pub former: FormerIndex,
     /// Runs in the new one.
     pub runs: usize,
     /// What is left that nobody but a person can mend.
     pub notices: Vec<StoreNotice>,
 }
 
-/// Builds the index of `results_dir` again from its files; the former one is kept beside it.
+/// Rebuilds the index of `results_dir` from its files. A damaged database is renamed and kept.
 ///
 /// # Errors
 /// When it is no directory of results, its database is of a later program, or nothing can be written there.
@@ -172,9 +186,9 @@ pub fn repair(results_dir: &Path) -> Result<StoreRepair, StoreError> {
     if !results_dir.join(RUNS).is_dir() {
         return Err(StoreError::NotADirectory { path: results_dir.to_owned() });
     }
-    let (kept, notices) = rebuild_always(results_dir)?;
+    let (former, notices) = rebuild_always(results_dir, || damage(results_dir).is_none())?;
     let store = Store::open_existing(results_dir)?;
-    Ok(StoreRepair { kept, runs: store.runs()?.len(), notices })
+    Ok(StoreRepair { former, runs: store.runs()?.len(), notices })
 }
 
 /// What SQLite finds wrong with the database; `None` where there is none, or nothing is.

@@ -54,7 +54,7 @@ pub use baselines::{
     Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, OF_ANOTHER_PROGRAM, PAST_RUNS, RecordedFile,
     read_recorded,
 };
-pub use check::{StoreCheck, StoreProblem, StoreRepair};
+pub use check::{FormerIndex, StoreCheck, StoreProblem, StoreRepair};
 pub use criterion_dir::read_criterion_dir;
 pub use error::{ReadError, StoreError, StoreNotice, notes};
 pub use files::JOURNAL_SUFFIX;

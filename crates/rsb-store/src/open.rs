@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::check::FormerIndex;
 use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, DATABASE};
 use crate::index::{Index, OpenError, SCHEMA_VERSION, TABLES, database_error};
@@ -64,9 +65,12 @@ pub(crate) fn rebuild(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), S
     }
 }
 
-/// Moves the database aside, whatever it is but one of a later program, and builds a new one from the files. Gives where the
-/// former one is, if there was one.
-pub(crate) fn rebuild_always(results_dir: &Path) -> Result<(Option<PathBuf>, Vec<StoreNotice>), StoreError> {
+/// Builds the index anew from the files, unless the database is of a later program. A database that is not sound is renamed
+/// and kept.
+pub(crate) fn rebuild_always(
+    results_dir: &Path,
+    is_sound: impl FnOnce() -> bool,
+) -> Result<(FormerIndex, Vec<StoreNotice>), StoreError> {
     let path = results_dir.join(DATABASE);
     let failed = |error| StoreError::write(&path, error);
     let guard = files::lock_file(results_dir).and_then(|file| file.lock().map(|()| file)).map_err(failed)?;
@@ -75,11 +79,19 @@ pub(crate) fn rebuild_always(results_dir: &Path) -> Result<(Option<PathBuf>, Vec
     if let Some(found) = found.ok().filter(|found| *found > SCHEMA_VERSION) {
         return Err(newer(results_dir, found));
     }
-    let kept = path.symlink_metadata().is_ok().then(|| move_aside(&path)).transpose().map_err(failed)?;
+    let former = if path.symlink_metadata().is_err() {
+        FormerIndex::Absent
+    } else if is_sound() {
+        fs::remove_file(&path).map_err(failed)?;
+        remove_beside(&path);
+        FormerIndex::Sound
+    } else {
+        FormerIndex::Damaged { kept: move_aside(&path).map_err(failed)? }
+    };
     let rebuilt = opened_and_synced(results_dir);
     drop(guard);
     match rebuilt {
-        Ok((_, notices)) => Ok((kept, notices)),
+        Ok((_, notices)) => Ok((former, notices)),
         Err(OpenError::Newer(found)) => Err(newer(results_dir, found)),
         Err(OpenError::Corrupt) => Err(failed(std::io::Error::other("it is damaged again after it was built"))),
         Err(OpenError::Unusable(error)) => Err(database_error(&path, error)),
@@ -95,13 +107,20 @@ fn whole(index: &Index) -> bool {
 
 /// Renames the database, and the files that SQLite keeps beside it, to a name that is free.
 fn move_aside(database: &Path) -> std::io::Result<PathBuf> {
-    let beside = |suffix: &str| database.with_file_name(format!("{DATABASE}{suffix}"));
-    let target = (1..10_000).map(|n| beside(&format!(".corrupt-{n}"))).find(|path| !path.exists());
+    let target = (1..10_000).map(|n| beside(database, &format!(".corrupt-{n}"))).find(|path| !path.exists());
     let target = target.ok_or(std::io::ErrorKind::AlreadyExists)?;
     fs::rename(database, &target)?;
-    for suffix in ["-wal", "-shm"] {
-        // They are mostly not there.
-        let _ = fs::remove_file(beside(suffix));
-    }
+    remove_beside(database);
     Ok(target)
+}
+
+/// Removes the files that SQLite keeps next to a database, which mostly do not exist.
+fn remove_beside(database: &Path) {
+    for suffix in ["-wal", "-shm"] {
+        let _ = fs::remove_file(beside(database, suffix));
+    }
+}
+
+fn beside(database: &Path, suffix: &str) -> PathBuf {
+    database.with_file_name(format!("{DATABASE}{suffix}"))
 }

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use crate::baselines::{Baseline, Baselines};
-use crate::check::{self, StoreProblem};
+use crate::check::{self, FormerIndex, StoreProblem};
 use crate::error::StoreNotice;
 use crate::history::{Fingerprints, HistoryFilter, POINTS, SeriesFilter};
 use crate::merge::MergedFile;
@@ -258,7 +258,10 @@ fn damage_and_disagreement_are_found_and_repaired() {
         let again = check::check(dir.path()).unwrap();
         assert_eq!(again.problems.len(), problems.len(), "{what}: to look changes nothing");
         let repair = check::repair(dir.path()).unwrap();
-        assert!(repair.kept.unwrap().exists());
+        let is_damaged = problems.iter().any(|line| line.contains("is damaged"));
+        let kept = dir.path().join("benchmarks.db.corrupt-1");
+        let former = if is_damaged { FormerIndex::Damaged { kept: kept.clone() } } else { FormerIndex::Sound };
+        assert_eq!((repair.former, kept.exists()), (former, is_damaged), "{what}");
         assert_eq!((repair.runs, repair.notices.len()), (3, 0));
         let whole = check::check(dir.path()).unwrap();
         assert_eq!((whole.problems.len(), whole.runs, whole.values), (0, 3, 15), "{what}");
