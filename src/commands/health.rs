@@ -47,6 +47,7 @@ pub(super) fn page(store: &Store, look: &Look, limits: HealthLimits) -> Result<H
         earlier: &earlier,
         runs,
         series: &look.series,
+        trends: &look.document.series,
         alerts: &look.tracked.alerts,
         limits,
         now: Timestamp::now(),

@@ -49,7 +49,7 @@ impl Server {
     }
 
     /// The body of the page at `path`, which must be there.
-    fn page(&self, path: &str) -> String {
+    pub(crate) fn page(&self, path: &str) -> String {
         let answer = self.ask(&format!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"));
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
         answer.split_once("\r\n\r\n").unwrap().1.to_owned()

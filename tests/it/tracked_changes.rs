@@ -141,6 +141,82 @@ fn what_changed_on_the_machine_is_named_before_the_code() {
 }
 
 #[test]
+fn health_names_the_run_in_which_the_case_changed_and_not_a_later_run_without_it() {
+    let step = |day| if day < 40 { 1.0 } else { 1.3 };
+    let (bench, run, mut random) = with_history(41, &step);
+    for day in 0..41 {
+        let mut other = made_up(&run, day, 1.0, &mut random);
+        let moment = jiff::Timestamp::from_second(1_735_689_600 + 86_400 * i64::from(day) + 3600).unwrap();
+        other["run_id"] = format!("other-{day:03}").into();
+        other["suite"] = "other".into();
+        (other["started"], other["finished"]) = (moment.to_string().into(), moment.to_string().into());
+        let mut case = other["benchmarks"][0].clone();
+        case["benchmark_id"] = "cpu_performance/tensor-ops/cpu:0/noisy".into();
+        if day == 40 {
+            for time in case["samples"][0]["times_ns"].as_array_mut().unwrap() {
+                *time = (1.6 * time.as_f64().unwrap()).into();
+            }
+            case["results"][0]["time_ms"] = (1.6 * case["results"][0]["time_ms"].as_f64().unwrap()).into();
+        }
+        other["benchmarks"] = json!([case]);
+        store(&bench, &other);
+    }
+    let found = changes(&bench);
+    assert_eq!((found.len(), found[0]["moves"].as_array().unwrap().len()), (1, 2), "{found:#?}");
+    assert_eq!(found[0]["range"]["first_after"]["run_id"], "other-040", "the larger change leads");
+    let health = bench.run(&["health", "--json"]).expect(0).json();
+    let evidence = |id: &str| {
+        let items = health["degraded"].as_array().unwrap();
+        let item = items.iter().find(|item| item["id"].as_str().unwrap().ends_with(id));
+        item.unwrap_or_else(|| panic!("{health:#}"))["evidence"].as_str().unwrap().to_owned()
+    };
+    assert!(evidence("made-up-2").starts_with("since run day-040 "), "{health:#}");
+    assert!(evidence("noisy").starts_with("since run other-040 "), "{health:#}");
+    let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
+    let line = page.lines().find(|line| line.contains("made-up-2")).unwrap();
+    assert!(line.contains("since run day-040"), "{page}");
+}
+
+#[test]
+fn a_drift_that_trend_warns_of_is_in_health_and_on_the_dashboard() {
+    let (bench, run) = bench();
+    let mut random = Generator::new(16);
+    for day in 0..75 {
+        let mut run = made_up(&run, day, 1.0, &mut random);
+        // With less noise than the others, so that no part of it passes for a step.
+        let time = 3e6 * (1.0 + 0.16 * f64::from(day) / 74.0) * (1.0 + 0.001 * f64::from(day * 7 % 5));
+        let case = &mut run["benchmarks"][2];
+        case["samples"][0]["times_ns"] = json!((0..10).map(|at| time + f64::from(at)).collect::<Vec<_>>());
+        case["results"][0]["time_ms"] = (time / 1e6).into();
+        store(&bench, &run);
+    }
+    let trend = bench.run(&["trend", "--json"]).expect(0).json();
+    let drifts = |series: &Value| series["alerts"].as_array().unwrap().iter().any(|alert| alert["basis"] == "drift");
+    assert!(trend["series"].as_array().unwrap().iter().any(drifts), "{trend:#}");
+    let is_told = |health: &Value| {
+        let items = health["degraded"].as_array().unwrap();
+        let item = items.iter().find(|item| item["id"].as_str().unwrap().ends_with("made-up-2"));
+        let item = item.unwrap_or_else(|| panic!("{health:#}"));
+        assert!((item["percent"].as_f64().unwrap() - 16.0).abs() < 2.0, "{item}");
+        assert!(item["evidence"].as_str().unwrap().starts_with("drifts by +"), "{item}");
+        assert_eq!(health["status"], "warning");
+        assert!(health["recommendations"].to_string().contains("1 drifting"), "{health:#}");
+    };
+    is_told(&bench.run(&["health", "--json"]).expect(0).json());
+    let page = bench.run(&["health"]).expect(0).stdout;
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Degraded") && words.contains(" time_ms +1") && words.contains(" over 74.0 days"), "{page}");
+    #[cfg(feature = "serve")]
+    {
+        let server = crate::serve::Server::begin(&bench, &["serve"]);
+        let overview = server.page("/");
+        assert!(overview.contains("Degraded: 1") && overview.contains("drifts by +"), "{overview}");
+        let case = server.page("/case?id=cpu_performance/tensor-ops/cpu:0/made-up-2");
+        assert!(case.contains("time_ms drifts by +"), "{case}");
+    }
+}
+
+#[test]
 fn what_is_known_of_changes_survives_a_file_that_cannot_be_read() {
     let (bench, ..) = with_history(126, &step_at_120);
     changes(&bench);

@@ -4,7 +4,8 @@
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::order;
 use rsb_model::record::{
-    AlertState, HealthDocument, HealthItem, OverallStatus, Recommendation, RunPoint, Severity, TrackedAlert,
+    Alert, AlertBasis, AlertState, HealthDocument, HealthItem, OverallStatus, Recommendation, RunPoint, SeriesMove,
+    SeriesTrend, Severity, TrackedAlert,
 };
 use rsb_model::{CaseId, Fingerprint, Outcome, Run, Timestamp};
 use rsb_stats::estimate::{MAD_TO_SIGMA, median};
@@ -26,6 +27,8 @@ pub struct HealthInput<'a> {
     pub runs: usize,
     /// The time of an iteration of every case.
     pub series: &'a [Series],
+    /// Their trends.
+    pub trends: &'a [SeriesTrend],
     /// Changes of level that stand.
     pub alerts: &'a [TrackedAlert],
     /// What is too much, or too long ago.
@@ -53,7 +56,9 @@ impl Default for HealthLimits {
 pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     let of_direction = |direction: &str| {
         let open = input.alerts.iter().filter(|alert| alert.direction == direction && !alert.state.is_closed());
-        open.flat_map(moved).collect::<Vec<_>>()
+        let drifts = drifts(input.trends).filter(|(_, alert)| alert.direction == direction);
+        let drifts = drifts.map(|(trend, alert)| drifted(trend, alert));
+        open.flat_map(moved).chain(drifts).collect::<Vec<_>>()
     };
     let (degraded, improving) = (of_direction("worse"), of_direction("better"));
     let noisy = noisy(input.series, input.limits.noisy_percent);
@@ -61,7 +66,8 @@ pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     let unmeasured = unmeasured(input);
     let recommendations = recommendations(input, &noisy);
     let worse = input.alerts.iter().filter(|alert| alert.direction == "worse" && alert.state == AlertState::New);
-    let worst = worse.map(|alert| alert.severity).max();
+    let drifts = drifts(input.trends).filter(|(_, alert)| alert.direction == "worse");
+    let worst = worse.map(|alert| alert.severity).chain(drifts.map(|(_, alert)| alert.severity)).max();
     let asks = [&noisy, &missing, &unmeasured].into_iter().any(|items| !items.is_empty());
     let status = match worst {
         Some(Severity::Critical) => OverallStatus::Critical,
@@ -90,26 +96,46 @@ pub fn health(input: &HealthInput<'_>) -> HealthDocument {
 }
 
 fn moved(alert: &TrackedAlert) -> Vec<HealthItem> {
-    let run = &alert.range.first_after;
-    let at = run.run_id.as_ref().map_or_else(|| run.timestamp.to_string(), ToString::to_string);
-    let commit =
-        run.commit.as_deref().map_or_else(String::new, |hash| format!(" (commit {})", hash.get(..10).unwrap_or(hash)));
     let said = match (alert.state, &alert.because) {
         (AlertState::New, _) => String::new(),
         (state, Some(because)) => format!(", {}: {because}", state.as_str()),
         (state, None) => format!(", {}", state.as_str()),
     };
-    let item = |one: &rsb_model::record::SeriesMove| HealthItem {
-        id: one.id.clone(),
-        metric: Some(one.metric.clone()),
-        percent: Some(one.change_percent),
-        alert: Some(alert.id.clone()),
-        evidence: format!(
-            "since run {at}{commit}{}{said}",
-            if one.confirmed { "" } else { ", suspected: few runs stand on it" }
-        ),
+    let item = |one: &SeriesMove| {
+        let run = &alert.range_of(one).first_after;
+        let at = run.run_id.as_ref().map_or_else(|| run.timestamp.to_string(), ToString::to_string);
+        let commit = run
+            .commit
+            .as_deref()
+            .map_or_else(String::new, |hash| format!(" (commit {})", hash.get(..10).unwrap_or(hash)));
+        let suspected = if one.confirmed { "" } else { ", suspected: too few runs to be sure" };
+        HealthItem {
+            id: one.id.clone(),
+            metric: Some(one.metric.clone()),
+            percent: Some(one.change_percent),
+            alert: Some(alert.id.clone()),
+            evidence: format!("since run {at}{commit}{suspected}{said}"),
+        }
     };
     alert.moves.iter().map(item).collect()
+}
+
+/// Returns the drifts that need attention. No alert follows them: they have no run in which they began.
+fn drifts(trends: &[SeriesTrend]) -> impl Iterator<Item = (&SeriesTrend, &Alert)> {
+    let alerts = trends.iter().flat_map(|trend| trend.alerts.iter().map(move |alert| (trend, alert)));
+    alerts.filter(|(_, alert)| alert.basis == AlertBasis::Drift)
+}
+
+fn drifted(trend: &SeriesTrend, alert: &Alert) -> HealthItem {
+    // The item names the metric already.
+    let evidence = alert.description.strip_prefix(&trend.metric).unwrap_or(&alert.description).trim_start();
+    HealthItem {
+        id: trend.id.clone(),
+        metric: Some(trend.metric.clone()),
+        percent: Some(alert.change_percent),
+        alert: None,
+        evidence: evidence.to_owned(),
+    }
 }
 
 /// The noise from one run to the next, as a share of the level: differences of neighbors, which no step or drift moves.
@@ -191,6 +217,13 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
             ),
         });
     }
+    let drifting: Vec<_> = drifts(input.trends).filter(|(_, alert)| alert.direction == "worse").collect();
+    let size = |alert: &Alert| alert.change_percent.abs();
+    let worst = drifting.iter().max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
+    if let Some((trend, alert)) = worst {
+        let evidence = format!("{} drifting; the worst is {}: {}", drifting.len(), trend.id, alert.description);
+        found.push(Recommendation { action: alert.recommendation.clone(), evidence });
+    }
     for alert in input.alerts.iter().filter(|alert| alert.direction == "worse" && alert.state == AlertState::New) {
         let changed: Vec<String> = alert
             .environment_changes
@@ -241,7 +274,16 @@ mod tests {
 
     fn page(latest: Option<&Run>, earlier: &[Run], series: &[Series], day: i64) -> HealthDocument {
         let now = Timestamp::from_second(86_400 * day).unwrap();
-        health(&HealthInput { latest, earlier, runs: 1, series, alerts: &[], limits: HealthLimits::default(), now })
+        health(&HealthInput {
+            latest,
+            earlier,
+            runs: 1,
+            series,
+            trends: &[],
+            alerts: &[],
+            limits: HealthLimits::default(),
+            now,
+        })
     }
 
     #[test]
@@ -259,6 +301,41 @@ mod tests {
         assert!(page.noisy[0].percent.unwrap() > 20.0);
         assert_eq!(page.status, OverallStatus::Warning);
         assert!(page.recommendations[0].evidence.contains("the worst is noise"));
+    }
+
+    #[test]
+    fn a_drift_is_degraded_or_improving_by_its_direction_and_size() {
+        let line = |slope: f64| -> Vec<f64> {
+            (0..60).map(|at| 100.0 + slope * f64::from(at) + f64::from(at * 7 % 5) / 10.0).collect()
+        };
+        let mut all = [series("slower", &line(0.3)), series("faster", &line(-0.3)), series("steady", &line(0.0))];
+        for series in &mut all {
+            series.better = Some(rsb_model::Better::Lower);
+        }
+        let inputs = all.iter().map(|series| rsb_stats::SeriesInput {
+            id: series.id.clone(),
+            metric: series.metric.clone(),
+            unit: series.unit.clone(),
+            better: series.better,
+            points: series.points.iter().map(|point| (point.timestamp, point.value)).collect(),
+        });
+        let trends = rsb_stats::trend_with(&inputs.collect::<Vec<_>>(), &rsb_stats::TrendSettings::DEFAULT);
+        let latest = run("r", "6.2.0", &[]);
+        let page = health(&HealthInput {
+            latest: Some(&latest),
+            earlier: &[],
+            runs: 60,
+            series: &all,
+            trends: &trends.series,
+            alerts: &[],
+            limits: HealthLimits::default(),
+            now: Timestamp::from_second(86_400 * 60).unwrap(),
+        });
+        let ids = |items: &[HealthItem]| items.iter().map(|item| item.id.clone()).collect::<Vec<_>>();
+        assert_eq!((ids(&page.degraded), ids(&page.improving)), (vec!["slower".to_owned()], vec!["faster".to_owned()]));
+        assert_eq!(page.status, OverallStatus::Warning);
+        assert!(page.degraded[0].evidence.starts_with("drifts by +0.300"), "{:?}", page.degraded);
+        assert!(page.recommendations[0].evidence.starts_with("1 drifting; the worst is slower: "));
     }
 
     #[test]

@@ -17,7 +17,8 @@ pub fn text(page: &HealthDocument, style: Style) -> String {
     if page.latest.is_none() {
         return out;
     }
-    for (title, items) in sections(page) {
+    for section in sections(page) {
+        let HealthSection { title, items, .. } = section;
         if items.is_empty() {
             continue;
         }
@@ -25,7 +26,7 @@ pub fn text(page: &HealthDocument, style: Style) -> String {
         let ids: Vec<CaseId> = items.iter().filter_map(|item| item.id.parse().ok()).collect();
         let names = Shortener::of(&ids);
         for item in items.iter().take(SHOWN) {
-            out.push_str(&style.wrap(&line(item, &names), 2));
+            out.push_str(&style.wrap(&section.line(item, &names), 2));
         }
         if items.len() > SHOWN {
             out.push_str(&style.wrap(&format!("and {} more (--json has all)", items.len() - SHOWN), 2));
@@ -45,11 +46,12 @@ pub fn text(page: &HealthDocument, style: Style) -> String {
 pub fn markdown(page: &HealthDocument) -> String {
     use crate::markdown::escape;
     let mut out = format!("# Health: {}\n\n{}\n", status(page.status).0, escape(&sentence(page)));
-    for (title, items) in sections(page) {
-        if !items.is_empty() {
-            out.push_str(&format!("\n## {title}\n\n"));
+    for section in sections(page) {
+        if !section.items.is_empty() {
+            out.push_str(&format!("\n## {}\n\n", section.title));
         }
-        out.extend(items.iter().map(|item| format!("- {}\n", escape(&line(item, &Shortener::default())))));
+        let line = |item| format!("- {}\n", escape(&section.line(item, &Shortener::default())));
+        out.extend(section.items.iter().map(line));
     }
     if !page.recommendations.is_empty() {
         out.push_str("\n## What to do\n\n");
@@ -61,28 +63,41 @@ pub fn markdown(page: &HealthDocument) -> String {
     out
 }
 
-/// What asks for attention by its kind, each with a title.
-pub fn sections(page: &HealthDocument) -> [(&'static str, &[HealthItem]); 5] {
+/// The items of one kind.
+#[derive(Debug, Clone, Copy)]
+pub struct HealthSection<'a> {
+    /// The kind.
+    pub title: &'static str,
+    /// Its items.
+    pub items: &'a [HealthItem],
+    /// Whether the percentages of the items are changes, which have a sign.
+    has_changes: bool,
+}
+
+/// Returns the items that need attention by their kind.
+pub fn sections(page: &HealthDocument) -> [HealthSection<'_>; 5] {
     [
-        ("Degraded", &page.degraded),
-        ("Improving", &page.improving),
-        ("Noisy", &page.noisy),
-        ("Missing", &page.missing),
-        ("Unmeasured for long", &page.unmeasured),
+        HealthSection { title: "Degraded", items: &page.degraded, has_changes: true },
+        HealthSection { title: "Improving", items: &page.improving, has_changes: true },
+        HealthSection { title: "Noisy", items: &page.noisy, has_changes: false },
+        HealthSection { title: "Missing", items: &page.missing, has_changes: false },
+        HealthSection { title: "Unmeasured for long", items: &page.unmeasured, has_changes: false },
     ]
 }
 
-/// The item in a line.
-pub fn line(item: &HealthItem, names: &Shortener) -> String {
-    let name = item.id.parse().map_or_else(|_| item.id.clone(), |id| names.full(&id));
-    let metric = item.metric.as_deref().map_or_else(String::new, |metric| format!(" {metric}"));
-    let percent = match (item.percent, &item.alert) {
-        (Some(percent), Some(_)) => format!(" {}", format_percent(percent)),
-        (Some(percent), None) => format!(" {percent:.0} %"),
-        (None, _) => String::new(),
-    };
-    let alert = item.alert.as_deref().map_or_else(String::new, |alert| format!(" [{alert}]"));
-    format!("{name}{metric}{percent}: {}{alert}", item.evidence)
+impl HealthSection<'_> {
+    /// Returns `item` of this section as one line.
+    pub fn line(&self, item: &HealthItem, names: &Shortener) -> String {
+        let name = item.id.parse().map_or_else(|_| item.id.clone(), |id| names.full(&id));
+        let metric = item.metric.as_deref().map_or_else(String::new, |metric| format!(" {metric}"));
+        let percent = match item.percent {
+            Some(percent) if self.has_changes => format!(" {}", format_percent(percent)),
+            Some(percent) => format!(" {percent:.0} %"),
+            None => String::new(),
+        };
+        let alert = item.alert.as_deref().map_or_else(String::new, |alert| format!(" [{alert}]"));
+        format!("{name}{metric}{percent}: {}{alert}", item.evidence)
+    }
 }
 
 /// The state of a machine in a word, and how it looks.

@@ -1,6 +1,6 @@
 //! Changes of level that are followed: what is new in full, what was told before in a line.
 
-use rsb_model::record::{AlertState, RunPoint, Severity, TrackedAlert};
+use rsb_model::record::{AlertState, RunPoint, SeriesMove, Severity, TrackedAlert};
 use rsb_model::{CaseId, Timestamp};
 
 use crate::label::Shortener;
@@ -38,6 +38,20 @@ pub fn text(alerts: &[TrackedAlert], now: Timestamp, style: Style) -> String {
 
 /// `critical a-1f2e3d4c: worse since run X (commit 0123456789), told first on 2026-11-22`.
 pub fn headline(alert: &TrackedAlert) -> String {
+    headline_since(alert, &alert.range.first_after)
+}
+
+/// Returns the headline of `alert` for the history of `one` of its series, which may have changed in another run.
+pub fn headline_of(alert: &TrackedAlert, one: &SeriesMove) -> String {
+    headline_since(alert, &alert.range_of(one).first_after)
+}
+
+/// Returns the run in which `one` changed, as ` since run X`, if it is not the run that the headline names.
+pub fn own_origin(one: &SeriesMove) -> String {
+    one.range.as_ref().map_or_else(String::new, |range| format!(" since {}", run(&range.first_after)))
+}
+
+fn headline_since(alert: &TrackedAlert, first: &RunPoint) -> String {
     let state = match alert.state {
         AlertState::New => String::new(),
         state => format!(", {}", state.as_str()),
@@ -49,7 +63,7 @@ pub fn headline(alert: &TrackedAlert) -> String {
         severity(alert.severity).0,
         alert.id,
         alert.direction,
-        run(&alert.range.first_after)
+        run(first)
     )
 }
 
@@ -59,7 +73,7 @@ fn details(alert: &TrackedAlert, style: Style) -> String {
     let names = Shortener::of(&ids);
     for one in alert.moves.iter().take(SHOWN) {
         let name = one.id.parse().map_or_else(|_| one.id.clone(), |id| names.full(&id));
-        let line = format!("{name} {} {}", one.metric, format_percent(one.change_percent));
+        let line = format!("{name} {} {}{}", one.metric, format_percent(one.change_percent), own_origin(one));
         out.push_str(&style.wrap(&line, 4));
     }
     if let Some(more) = alert.moves.len().checked_sub(SHOWN + 1) {

@@ -147,13 +147,14 @@ impl StoreSource {
             earlier: &earlier,
             runs: all.iter().filter(|run| own.contains(&run.machine)).count(),
             series: &series,
+            trends: &document.series,
             alerts: &alerts,
             limits: HealthLimits::default(),
             now,
         };
         let health = health(&input);
         let latest = latest.map(|run| self.verdict(&run.run_id.0)).transpose()?;
-        let notices = store.notices().iter().map(ToString::to_string).collect();
+        let notices = rsb_store::notes(&store.notices());
         Ok(OverviewMaterial { health, alerts, latest, notices, only_newest: (all.len() > NEWEST).then_some(NEWEST) })
     }
 

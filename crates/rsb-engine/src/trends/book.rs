@@ -34,15 +34,20 @@ pub(super) struct Trace<'a> {
 }
 
 impl Look<'_> {
-    /// How far `alert` lies from `moment`, in points of the first of its series that is looked at.
-    fn apart(&self, alert: &TrackedAlert, moment: Timestamp) -> Option<usize> {
-        let at = alert.range.first_after.timestamp;
-        alert.moves.iter().find_map(|one| self.places.apart(&one.id, &one.metric, at, moment))
+    /// Returns how far `alert` lies from `group`, in points of the series that they share and that moved least.
+    fn apart(&self, alert: &TrackedAlert, group: &Group) -> Option<usize> {
+        let distance = |one: &SeriesMove| {
+            let is_same = |other: &&SeriesMove| other.id == one.id && other.metric == one.metric;
+            let other = group.moves.iter().find(is_same)?;
+            let now = other.range.as_ref().unwrap_or(&group.range).first_after.timestamp;
+            self.places.apart(&one.id, &one.metric, alert.range_of(one).first_after.timestamp, now)
+        };
+        alert.moves.iter().filter_map(distance).min()
     }
 
     /// Whether `one` changes about where `alert` lies.
     fn has_trace(&self, alert: &TrackedAlert, one: &SeriesMove) -> bool {
-        let at = alert.range.first_after.timestamp;
+        let at = alert.range_of(one).first_after.timestamp;
         let is_it = |trace: &Trace<'_>| trace.id == one.id && trace.metric == one.metric;
         let is_there = |trace: &Trace<'_>| self.places.apart(&one.id, &one.metric, trace.moment, at) <= Some(PLACE);
         self.traces.iter().any(|trace| is_it(trace) && is_there(trace))
@@ -50,7 +55,7 @@ impl Look<'_> {
 
     /// When the level of `one`, which changed where `alert` lies, came back: by a later change that is confirmed.
     fn back(&self, alert: &TrackedAlert, one: &SeriesMove) -> Option<Timestamp> {
-        let at = alert.range.first_after.timestamp;
+        let at = alert.range_of(one).first_after.timestamp;
         let own = || self.shifts.iter().filter(|shift| shift.id == one.id && shift.metric == one.metric);
         let moment = |shift: &LevelShift| shift.range.first_after.timestamp;
         let is_there = |shift: &&LevelShift| {
@@ -94,13 +99,12 @@ pub(super) fn update(known: &mut Vec<TrackedAlert>, groups: Vec<Group>, look: &L
 
 /// The alert that `group` is: of one of its series, in its sense, where it was but for a few runs.
 fn matching(known: &[TrackedAlert], taken: &[bool], group: &Group, look: &Look<'_>) -> Option<usize> {
-    let at = group.range.first_after.timestamp;
     let is_it = |alert: &TrackedAlert| {
         alert.machine == look.machine && alert.direction == group.direction && group.shares(&alert.moves)
     };
     let candidates = known.iter().zip(taken).enumerate().filter(|(_, (alert, taken))| !**taken && is_it(alert));
     let near = candidates
-        .filter_map(|(place, (alert, _))| Some((look.apart(alert, at).filter(|apart| *apart <= PLACE)?, place)));
+        .filter_map(|(place, (alert, _))| Some((look.apart(alert, group).filter(|apart| *apart <= PLACE)?, place)));
     near.min().map(|(_, place)| place)
 }
 
@@ -110,8 +114,12 @@ fn renew(alert: &mut TrackedAlert, group: Group, look: &Look<'_>) {
         alert.state = AlertState::New;
         alert.because = None;
     }
-    // A look at some of the series says nothing of the others.
-    let others = alert.moves.iter().filter(|one| !look.places.knows(one)).cloned().collect::<Vec<_>>();
+    // A look at some of the series says nothing of the others: they keep the range that they had.
+    let others = alert.moves.iter().filter(|one| !look.places.knows(one)).map(|one| {
+        let range = alert.range_of(one);
+        SeriesMove { range: (*range != group.range).then(|| range.clone()), ..one.clone() }
+    });
+    let others: Vec<SeriesMove> = others.collect();
     alert.severity = if others.is_empty() { group.severity } else { group.severity.max(alert.severity) };
     alert.range = group.range;
     alert.moves = group.moves.into_iter().chain(others).collect();
@@ -195,7 +203,7 @@ fn take_back(alert: &mut TrackedAlert, look: &Look<'_>) {
 /// Whether `one` is looked at, has points before and enough since, and no change there. Where runs before were deleted, nobody
 /// can tell.
 fn is_gone(alert: &TrackedAlert, one: &SeriesMove, look: &Look<'_>) -> bool {
-    let began = alert.range.first_after.timestamp;
+    let began = alert.range_of(one).first_after.timestamp;
     let (before, since) =
         (look.places.before(&one.id, &one.metric, began), look.places.since(&one.id, &one.metric, began));
     let enough = Some(look.min_size);
@@ -256,6 +264,22 @@ mod tests {
             .collect();
         let look = Look { machine: "m", now: moment(runs.end), places: &places, shifts, traces: &traces, min_size: 5 };
         update(known, groups, &look)
+    }
+
+    #[test]
+    fn a_series_keeps_the_run_in_which_it_changed_itself() {
+        let mut known = Vec::new();
+        let steps = [shift("a", 20, 100.0, 30.0, false), shift("b", 21, 100.0, 60.0, false)];
+        look(&mut known, 22, &steps);
+        let at = |known: &[TrackedAlert], id: &str| {
+            let one = known[0].moves.iter().find(|one| one.id == id).unwrap();
+            known[0].range_of(one).first_after.timestamp
+        };
+        assert_eq!((known.len(), known[0].range.first_after.timestamp), (1, moment(21)), "the largest change leads");
+        assert_eq!((at(&known, "a"), at(&known, "b")), (moment(20), moment(21)));
+        // A look at the other series alone moves nothing of it.
+        look_from(&mut known, 0..23, &["b"], &[shift("b", 22, 100.0, 60.0, true)]);
+        assert_eq!((known.len(), at(&known, "a"), at(&known, "b")), (1, moment(20), moment(22)));
     }
 
     #[test]

@@ -124,8 +124,10 @@ impl Group {
             metric: shift.metric,
             change_percent: shift.change_percent,
             confirmed: shift.confirmed,
+            range: (shift.range != range).then_some(shift.range),
         });
-        Some(Self { direction, severity, range, moves: moves.collect() })
+        let moves = moves.collect();
+        Some(Self { direction, severity, range, moves })
     }
 
     /// Whether it has a series in common with `moves`.

@@ -104,4 +104,15 @@ pub struct SeriesMove {
     pub change_percent: f64,
     /// Whether enough runs stand on the new level to be sure.
     pub confirmed: bool,
+    /// The runs between which this series changed, if they are not those of the alert: series of several suites are not
+    /// measured by the same runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<ChangeRange>,
+}
+
+impl TrackedAlert {
+    /// Returns the runs between which `one` of its series changed.
+    pub fn range_of<'a>(&'a self, one: &'a SeriesMove) -> &'a ChangeRange {
+        one.range.as_ref().unwrap_or(&self.range)
+    }
 }

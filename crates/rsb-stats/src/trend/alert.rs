@@ -123,9 +123,9 @@ impl Findings<'_> {
         let change = percent_change(line.at(0.0), line.at(days))?;
         let (metric, unit, slope) = (&self.series.metric, &self.series.unit, line.slope);
         let description = if days < LEAST_SPAN {
-            format!("{metric} goes by {change:+.1} % within less than a day")
+            format!("{metric} drifts by {change:+.1} % within less than a day")
         } else {
-            format!("{metric} goes by {slope:+.4} {unit} a day: {change:+.1} % over {days:.1} days")
+            format!("{metric} drifts by {slope:+.4} {unit} a day: {change:+.1} % over {days:.1} days")
         };
         let look =
             "a slow drift is seldom one commit: compare the first run with the last, then those between".to_owned();

@@ -164,14 +164,14 @@ fn alerted<'a>(alert: &'a Alert, bare: &TrendRow<'a>) -> TrendRow<'a> {
 }
 
 fn tracked(alert: &TrackedAlert) -> impl Iterator<Item = TrendRow<'_>> {
-    let first = &alert.range.first_after;
+    let first = |one| &alert.range_of(one).first_after;
     alert.moves.iter().map(move |one| TrendRow {
         kind: "tracked",
         id: &one.id,
         metric: &one.metric,
-        timestamp: Some(first.timestamp),
-        run_id: first.run_id.as_ref().map(|id| id.0.as_str()),
-        commit: first.commit.as_deref(),
+        timestamp: Some(first(one).timestamp),
+        run_id: first(one).run_id.as_ref().map(|id| id.0.as_str()),
+        commit: first(one).commit.as_deref(),
         change_percent: Some(one.change_percent),
         direction: Some(&alert.direction),
         severity: word(&alert.severity),

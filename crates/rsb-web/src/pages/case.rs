@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rsb_model::record::{Direction, SeriesTrend};
+use rsb_model::record::{AlertBasis, Direction, SeriesTrend};
 use rsb_report::charts::trend_window;
 use rsb_report::html::element::{anchor, escape};
 use rsb_report::number::{format_count, format_moment};
@@ -91,20 +91,32 @@ fn link(site: &Site<'_>, view: CaseView) -> String {
     site.link(Address::page(PageView::Case(view)))
 }
 
+fn direction_tone(direction: &str) -> Tone {
+    match direction {
+        "worse" => Tone::Bad,
+        "better" => Tone::Good,
+        _ => Tone::Caution,
+    }
+}
+
 /// What is to be said first: what moved and is not done with, else where it goes.
 fn standing(history: &CaseHistory) -> (Tone, String) {
     let trend = &history.trend;
     let last = format_quantity(trend.last, &trend.unit);
     let open = history.alerts.iter().find(|alert| !alert.state.is_closed());
     if let Some(alert) = open {
-        let tone = match alert.direction.as_str() {
-            "worse" => Tone::Bad,
-            "better" => Tone::Good,
-            _ => Tone::Caution,
-        };
+        let tone = direction_tone(&alert.direction);
         let own = alert.moves.iter().find(|one| one.id == trend.id && one.metric == trend.metric);
-        let change = own.map_or_else(String::new, |one| format!(" ({})", format_percent(one.change_percent)));
-        return (tone, format!("{}{change}; the last run has {last}.", rsb_report::tracked::headline(alert)));
+        let told = match own {
+            Some(own) => {
+                format!("{} ({})", rsb_report::tracked::headline_of(alert, own), format_percent(own.change_percent))
+            }
+            None => rsb_report::tracked::headline(alert),
+        };
+        return (tone, format!("{told}; the last run has {last}."));
+    }
+    if let Some(drift) = trend.alerts.iter().find(|alert| alert.basis == AlertBasis::Drift) {
+        return (direction_tone(&drift.direction), format!("{}; the last run has {last}.", drift.description));
     }
     let told = match trend.direction {
         _ if trend.n < 2 => "One run, no trend yet",

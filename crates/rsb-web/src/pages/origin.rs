@@ -15,15 +15,23 @@ const NAMED: usize = 12;
 /// A change of level, with everything that is known of it. Where it is told on the page of a case, that is `case`.
 pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> String {
     let tone = class(tracked::severity(alert.severity).1).unwrap_or_default();
+    let own = alert.moves.iter().find(|one| case == Some(one.id.as_str()));
+    let (headline, range) = match own {
+        Some(own) => (tracked::headline_of(alert, own), alert.range_of(own)),
+        None => (tracked::headline(alert), &alert.range),
+    };
     let mut items = moves(site, alert, case);
-    items.extend(alert.environment_changes.iter().map(|one| {
-        let [field, before, after] = [&one.field, &one.baseline, &one.current].map(|text| escape(text));
-        format!("the machine: {field} {before} → {after}; look there first")
-    }));
-    if !alert.commits.is_empty() {
-        items.push(format!("commits between the runs:{}", list(alert.commits.iter().map(|commit| escape(commit)))));
+    // Both are of the runs of the alert.
+    if *range == alert.range {
+        items.extend(alert.environment_changes.iter().map(|one| {
+            let [field, before, after] = [&one.field, &one.baseline, &one.current].map(|text| escape(text));
+            format!("the machine: {field} {before} → {after}; look there first")
+        }));
+        if !alert.commits.is_empty() {
+            items.push(format!("commits between the runs:{}", list(alert.commits.iter().map(|commit| escape(commit)))));
+        }
     }
-    let (before, after) = (&alert.range.last_before, &alert.range.first_after);
+    let (before, after) = (&range.last_before, &range.first_after);
     if let (Some(before), Some(after), true) = (&before.run_id, &after.run_id, site.answers()) {
         let view = PageView::Compare(CompareView::of(&before.0, &after.0));
         items.push(anchor(&site.link(Address::page(view)), "both runs compared"));
@@ -31,11 +39,7 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
     let asked = case.or_else(|| alert.moves.first().map(|one| one.id.as_str()));
     let command = asked.and_then(|id| bisect(before.commit.as_deref(), after.commit.as_deref(), id));
     items.extend(command.map(|command| format!("which commit: <code>{}</code>", escape(&command))));
-    format!(
-        "<div class=\"tile {tone}\">\n<h3 class=\"{tone}\">{}</h3>\n{}</div>\n",
-        escape(&tracked::headline(alert)),
-        list(items)
-    )
+    format!("<div class=\"tile {tone}\">\n<h3 class=\"{tone}\">{}</h3>\n{}</div>\n", escape(&headline), list(items))
 }
 
 /// The series that moved, each with the way to its history.
@@ -45,7 +49,8 @@ fn moves(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> Vec<Strin
         let view = PageView::Case(CaseView::of(&one.id));
         let suspected = if one.confirmed { "" } else { ", suspected" };
         let name = anchor(&site.link(Address::page(view)), &escape(&short(&one.id)));
-        format!("{name} {} {}{suspected}", escape(&one.metric), format_percent(one.change_percent))
+        let origin = escape(&tracked::own_origin(one));
+        format!("{name} {} {}{suspected}{origin}", escape(&one.metric), format_percent(one.change_percent))
     };
     let mut items: Vec<String> = others.clone().take(NAMED).map(|one| link(&one)).collect();
     let more = others.count().saturating_sub(NAMED);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rsb_model::CaseId;
 use rsb_model::record::{AlertState, HealthDocument, HealthItem};
+use rsb_report::health::HealthSection;
 use rsb_report::html::element::{anchor, class, escape, linked_table, list, prose};
 use rsb_report::label::{Shortener, split_id};
 use rsb_report::number::format_count;
@@ -87,8 +88,8 @@ fn moved(site: &Site<'_>, material: &OverviewMaterial) -> String {
 /// Items of each kind, by component.
 fn components(page: &HealthDocument) -> String {
     let mut counts: BTreeMap<String, [usize; 5]> = BTreeMap::new();
-    for (kind, (_, items)) in health::sections(page).into_iter().enumerate() {
-        for item in items {
+    for (kind, section) in health::sections(page).into_iter().enumerate() {
+        for item in section.items {
             let name = item.id.parse::<CaseId>().map_or_else(|_| String::new(), |id| split_id(&id).0.to_owned());
             let name = if name.is_empty() { "of other projects".to_owned() } else { name };
             if let Some(count) = counts.entry(name).or_default().get_mut(kind) {
@@ -96,7 +97,7 @@ fn components(page: &HealthDocument) -> String {
             }
         }
     }
-    let titles = health::sections(page).map(|(title, _)| title);
+    let titles = health::sections(page).map(|section| section.title);
     let mut table =
         Table::new([Column::left("component"), Column::left("state")].into_iter().chain(titles.map(Column::right)));
     for (name, counts) in counts {
@@ -119,16 +120,17 @@ fn components(page: &HealthDocument) -> String {
 
 fn attention(site: &Site<'_>, page: &HealthDocument) -> String {
     let tones = [Tone::Bad, Tone::Good, Tone::Caution, Tone::Caution, Tone::Caution];
-    let tiles = health::sections(page).into_iter().zip(tones).filter(|((_, items), _)| !items.is_empty());
-    let tiles: String = tiles.map(|((title, items), tone)| tile(site, (title, tone), items)).collect();
+    let tiles = health::sections(page).into_iter().zip(tones).filter(|(section, _)| !section.items.is_empty());
+    let tiles: String = tiles.map(|(section, tone)| tile(site, section, tone)).collect();
     if tiles.is_empty() { tiles } else { format!("<div class=\"tiles\">\n{tiles}</div>\n") }
 }
 
-fn tile(site: &Site<'_>, (title, tone): (&str, Tone), items: &[HealthItem]) -> String {
+fn tile(site: &Site<'_>, section: HealthSection<'_>, tone: Tone) -> String {
+    let HealthSection { title, items, .. } = section;
     let class = class(tone).unwrap_or_default();
     let item = |item: &HealthItem| {
         let link = site.link(Address::page(PageView::Case(CaseView::of(&item.id))));
-        let line = health::line(item, &Shortener::default());
+        let line = section.line(item, &Shortener::default());
         let rest = line.strip_prefix(&short(&item.id)).unwrap_or(&line).to_owned();
         format!("{}{}", anchor(&link, &escape(&short(&item.id))), prose(&rest))
     };

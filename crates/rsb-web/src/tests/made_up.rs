@@ -95,6 +95,7 @@ impl MadeUp {
             severity: Severity::Critical,
             range: ChangeRange { last_before: point(STEP - 1), first_after: point(STEP) },
             moves: vec![SeriesMove {
+                range: None,
                 id: self.slower(),
                 metric: "time_ms".into(),
                 change_percent: 30.0,
