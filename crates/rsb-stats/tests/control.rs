@@ -140,7 +140,10 @@ fn a_regression_beside_a_slower_gpu_says_machine_first_and_stays_one() {
         assert_eq!((row.verdict, exit_code(&result)), (Verdict::Regressed, 3), "the verdict stays: {row:?}");
         let noted = result.notes.first().is_some_and(|note| note.code == ComparisonNoteCode::MachineState);
         match first {
-            Some(first) => assert!(noted && row.reason.starts_with(first), "{}", row.reason),
+            Some(first) => {
+                assert!(noted && row.reason.starts_with(first), "{}", row.reason);
+                assert_eq!(row.why(), format!("{first}above the threshold of 10 %"));
+            }
             None => assert!(!noted && !row.reason.contains("machine"), "{}", row.reason),
         }
     };

@@ -92,7 +92,7 @@ fn a_pass_on_one_process_a_side_says_so() {
         let result = gate(&side(1), &side(4), &Policy::default(), &[], now());
         assert_eq!(exit_code(&result), 0, "{processes}: {result:#?}");
         assert_eq!(
-            result.comparisons[0].reason.contains("one process a side"),
+            result.comparisons[0].reason.contains("one process per side"),
             told,
             "{}",
             result.comparisons[0].reason

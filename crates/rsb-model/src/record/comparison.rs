@@ -125,6 +125,26 @@ pub struct Comparison {
     pub statistics: Option<Box<ComparisonStatistics>>,
 }
 
+impl Comparison {
+    /// Returns the reason without its figures, which differ from case to case: `above the threshold of 10 %`.
+    pub fn why(&self) -> String {
+        if let Some((head, rest)) = self.reason.split_once(" % interval ")
+            && let Some((_, rest)) = rest.split_once(')')
+        {
+            let rest = rest.trim_start_matches([',', ';', ' ']);
+            // A cause may precede the figures.
+            return match head.rsplit_once("; ") {
+                Some((cause, _)) => format!("{cause}; {rest}"),
+                None => rest.to_owned(),
+            };
+        }
+        match self.reason.split_once(": ") {
+            Some((_, why)) if self.difference_percent.is_some() => why.to_owned(),
+            _ => self.reason.clone(),
+        }
+    }
+}
+
 /// Display band of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -16,9 +16,8 @@ pub(super) fn note(rows: &[Row]) -> Option<ComparisonNote> {
         .collect();
     let lone = asked.iter().filter(|lone| **lone).count();
     let text = format!(
-        "against what is stored, {lone} of {} comparisons rest on one process of a side, which cannot tell code from its \
-         place in memory or from what disturbed that process: measure with replicates (`--replicates 3`, or several runs \
-         of a side)",
+        "{lone} of {} comparisons rest on one process of a side, which cannot tell a code change from memory layout or a \
+         disturbance: measure with replicates (`--replicates 3`, or several runs of a side)",
         asked.len()
     );
     (lone > 0).then(|| ComparisonNote::new(ComparisonNoteCode::Evidence, text))

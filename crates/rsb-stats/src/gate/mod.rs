@@ -67,8 +67,7 @@ pub fn gate_in_turns(baseline: &Run, current: &Run, policy: &Policy, now: Timest
             row.verdict = Verdict::Inconclusive;
             row.reason_code = ReasonCode::TooFewSamples;
             row.change_status = None;
-            row.reason =
-                format!("{}, but in {pairs} pairs of processes, which may be luck below {LEAST_TURNS}", row.reason);
+            row.reason = format!("{}; in {pairs} pairs of processes, and a verdict needs {LEAST_TURNS}", row.reason);
         }
     }
     result.verdict = summary::overall(&result.comparisons);
@@ -153,8 +152,7 @@ pub fn with_unmeasured(result: ComparisonResult, unmeasured: &[CaseId], policy: 
     result.comparisons.retain(|row| had_turn(&row.id));
     result.missing.retain(had_turn);
     result.new.retain(had_turn);
-    let sentence = "it had no turn before the time to measure was over: give more with --budget, or name fewer \
-                    benchmarks";
+    let sentence = "not measured before the budget ran out: allow more with --budget, or name fewer benchmarks";
     with_rows(result, unmeasured, (Verdict::Inconclusive, ReasonCode::NotMeasured, sentence), policy)
 }
 
@@ -183,16 +181,16 @@ pub fn with_repeats(result: ComparisonResult, [before, after]: [&Run; 2], policy
             continue;
         }
         let said = match change {
-            Some(change) => format!("{pairs} pairs measured after that say {change:+.1} %"),
+            Some(change) => format!("{pairs} pairs measured later show {change:+.1} %"),
             None if pairs < REPEATED => {
-                format!("{pairs} of the {REPEATED} pairs were measured that must say so again: more time would decide")
+                format!("only {pairs} of the {REPEATED} pairs that must confirm it were measured: allow more time")
             }
-            None => "what was measured after that has no figure".to_owned(),
+            None => "the pairs measured later have no figure".to_owned(),
         };
         row.verdict = Verdict::Inconclusive;
         row.reason_code = ReasonCode::NotRepeated;
         row.change_status = None;
-        row.reason = format!("{}; but {said}", row.reason);
+        row.reason = format!("{}, but {said}", row.reason);
     }
     result.verdict = summary::overall(&result.comparisons);
     result.summary = summary::summarize(&result.comparisons, &result.threshold_checks, policy);
@@ -201,8 +199,8 @@ pub fn with_repeats(result: ComparisonResult, [before, after]: [&Run; 2], policy
 
 /// `result`, with what could not be asked for its cases, on one side or both: it has no verdict.
 pub fn with_unlisted(result: ComparisonResult, ids: &[CaseId], policy: &Policy) -> ComparisonResult {
-    let sentence = "it cannot be asked for its cases, so that none of them is judged: name the cases that are to be judged, \
-                    choose other bench targets, or have the policy ignore it";
+    let sentence = "it cannot list its cases, so none of them is judged: name the cases to judge, choose other bench \
+                    targets, or ignore it in the policy";
     with_rows(result, ids, (Verdict::Inconclusive, ReasonCode::NotMeasured, sentence), policy)
 }
 
@@ -363,7 +361,7 @@ fn name_causes(rows: &mut [Comparison], before: &Cases<'_>, after: &Cases<'_>) -
         }
     }
     let text = format!(
-        "machine, not code: in {explained} of {all} regressions the GPU ran at a lower clock or was held back; see to cooling, \
+        "machine, not code: in {explained} of {all} regressions the GPU ran at a lower clock or was held back; check cooling, \
          power cap and other load, and measure again"
     );
     (explained > 0).then(|| ComparisonNote::new(ComparisonNoteCode::MachineState, text))

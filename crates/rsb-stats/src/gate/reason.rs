@@ -1,7 +1,8 @@
 //! One sentence for each verdict, such as
 //! `12.3 % slower (95 % interval 10.1 to 14.6 %), above the threshold of 10 %`.
-
-use std::fmt::Write as _;
+//!
+//! A sentence with figures begins with all of them and then gives a reason that many cases share: tables have columns for
+//! the figures and print the rest once (`Comparison::why`).
 
 use rsb_model::unit::figure;
 use rsb_model::{Better, Field, ReasonCode, Unit};
@@ -10,10 +11,10 @@ use super::Why;
 use super::exact::ValuesConclusion;
 use crate::compare::{Pair, PairConclusion, Side};
 
-/// What a sentence needs beside the finding.
+/// Context of a sentence, besides the finding.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReasonContext {
-    /// How many questions are asked together.
+    /// Number of comparisons judged together.
     pub(super) pairs: usize,
     /// Error rate of the intervals.
     pub(super) alpha: f64,
@@ -26,85 +27,84 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
     let threshold = percent(pair.threshold);
     let Some(interval) = finding.interval else {
         return format!(
-            "{}, but with one value a side and few cases ({}) the spread between runs is unknown: \
-             give several replicates, or at least {} cases",
-            told(finding.change, None, pair.better, context),
-            context.pairs,
+            "{}: one value per side in {} does not show the spread between runs; measure several replicates, or at least \
+             {} cases",
+            described(finding.change, pair.better, context.unit),
+            if context.pairs == 1 { "1 case".to_owned() } else { format!("{} cases", context.pairs) },
             crate::spread::MIN_CASES,
         );
     };
-    let change = told(finding.change, Some(interval), pair.better, context);
+    let change = |more: &str| with_interval(pair, finding.change, interval, context, more);
     match finding.reason {
-        ReasonCode::AboveThreshold => format!("{change}, above the threshold of {threshold} %{}", caution(pair)),
-        ReasonCode::BetterThanThreshold => format!("{change}, beyond the threshold of {threshold} %{}", caution(pair)),
-        ReasonCode::BelowThreshold => {
-            format!("{change}, a clear change below the threshold of {threshold} %{}", caution(pair))
+        ReasonCode::AboveThreshold => format!("{}, above the threshold of {threshold} %{}", change(""), caution(pair)),
+        ReasonCode::BetterThanThreshold => {
+            format!("{}, beyond the threshold of {threshold} %{}", change(""), caution(pair))
         }
-        ReasonCode::TooNoisy => format!("{change}, {}", doubt(pair, finding, context)),
+        ReasonCode::BelowThreshold => format!("{}, within {threshold} %{}", change(""), caution(pair)),
+        ReasonCode::TooNoisy => match finding.corrected_low {
+            Some(low) => {
+                let low = format!("from {} % corrected for {} comparisons", percent(low), context.pairs);
+                format!(
+                    "{}, too noisy to confirm a change above the threshold of {threshold} %: measure more replicates",
+                    change(&low)
+                )
+            }
+            None => format!(
+                "{}, too noisy to exclude a change above the threshold of {threshold} %: measure more replicates",
+                change("")
+            ),
+        },
         ReasonCode::MedianWorse => {
-            format!("{change} by the fastest samples, {}", majority(pair, finding, context))
+            let median = described(finding.median_change.unwrap_or_default(), pair.better, context.unit);
+            format!(
+                "{}, most of the run was slow, by more than the baseline varies: measure again, or both sides at once \
+                 with `gate --against`",
+                change(&format!("of the fastest samples; {median} by the median"))
+            )
         }
-        ReasonCode::BaselineAsSlow => format!("{change}, {}", luck(finding)),
-        ReasonCode::MachineMoved => change, // The control set says the rest.
-        _ => format!("{change}, within the noise{}", caution(pair)),
+        ReasonCode::BaselineAsSlow => {
+            let (slow, processes) = finding.precedent.map_or((0, 0), |known| (known.slow, known.processes));
+            format!(
+                "{}, which may be luck: measure again, or both sides at once with `gate --against`",
+                change(&format!("{slow} of {processes} earlier processes were as slow"))
+            )
+        }
+        ReasonCode::MachineMoved => change(""), // The control set adds the reason.
+        _ => format!("{}, within the noise{}", change(""), caution(pair)),
     }
 }
 
-/// What one process cannot tell: whether the code changed, or lay less well in memory than it usually does.
+/// The weakness of a verdict on a single process: it cannot tell a code change from a change of memory layout.
 fn caution(pair: &Pair) -> &'static str {
     match [&pair.baseline, &pair.current].map(Side::is_lone) {
-        [true, true] => "; it rests on one process a side, so repeat it with replicates",
-        [true, false] => "; its baseline is of one process, so save one with replicates",
-        [false, true] => "; it rests on one process of the run, so repeat it with replicates",
+        [true, true] => "; one process per side: repeat it with replicates",
+        [true, false] => "; the baseline is one process: save one with replicates",
+        [false, true] => "; the run is one process: repeat it with replicates",
         [false, false] => "",
     }
 }
 
-/// What the median says, and the cure.
-fn majority(pair: &Pair, finding: &PairConclusion, context: ReasonContext) -> String {
-    let median = told(finding.median_change.unwrap_or_default(), None, pair.better, context);
-    format!(
-        "but {median} by the median, and by more than the baseline varies: most of the run was slow; measure it again, \
-         or both sides at once with `gate --against`"
-    )
-}
-
-/// What the baseline has shown by itself, and the cure.
-fn luck(finding: &PairConclusion) -> String {
-    let (slow, processes) = finding.precedent.map_or((0, 0), |known| (known.slow, known.processes));
-    format!(
-        "but {slow} of {processes} earlier processes of it were as slow: it may be luck; measure it again, or both sides at \
-         once with `gate --against`"
-    )
-}
-
-/// What keeps a noisy case from a verdict, and the cure.
-fn doubt(pair: &Pair, finding: &PairConclusion, context: ReasonContext) -> String {
-    let threshold = percent(pair.threshold);
-    match finding.corrected_low {
-        Some(low) => format!(
-            "but its low end, corrected for {} comparisons, is {} %, not above half of the \
-             threshold of {threshold} %: more replicates would decide",
-            context.pairs,
-            percent(low),
-        ),
-        None => format!(
-            "which does not exclude a change above the threshold of {threshold} %: more replicates would decide"
-        ),
+/// `12.3 % slower`, from a change in the bad direction.
+fn described(change: f64, better: Better, unit: Unit) -> String {
+    let (worse, improved) = words(unit, better);
+    let size = percent(change.abs());
+    match size.as_str() {
+        "0" => "no change".to_owned(),
+        size => format!("{size} % {}", if change < 0.0 { improved } else { worse }),
     }
 }
 
-/// `12.3 % slower (95 % interval 10.1 to 14.6 %)`, from a change in the bad direction.
-fn told(change: f64, interval: Option<[f64; 2]>, better: Better, context: ReasonContext) -> String {
-    let (worse, improved) = words(context.unit, better);
-    let (sign, word) = if change < 0.0 { (-1.0, improved) } else { (1.0, worse) };
-    let mut text = format!("{} % {word}", percent(sign * change));
-    if let Some([low, high]) = interval {
-        let (from, to) = if change < 0.0 { (-high, -low) } else { (low, high) };
-        let level = percent(1.0 - context.alpha);
-        let _ = write!(text, " ({level} % interval {} to {} %)", percent(from), percent(to));
-    }
-    text
+/// `12.3 % slower (95 % interval 10.1 to 14.6 %; MORE)`, from a change in the bad direction.
+fn with_interval(pair: &Pair, change: f64, [low, high]: [f64; 2], context: ReasonContext, more: &str) -> String {
+    let (from, to) = if change < 0.0 { (-high, -low) } else { (low, high) };
+    let more = if more.is_empty() { String::new() } else { format!("; {more}") };
+    format!(
+        "{} ({} % interval {} to {} %{more})",
+        described(change, pair.better, context.unit),
+        percent(1.0 - context.alpha),
+        percent(from),
+        percent(to),
+    )
 }
 
 /// The words for worse and better.
@@ -127,7 +127,7 @@ pub(super) fn of_values(
 ) -> String {
     let [before, after] = values.map(|value| value.map_or_else(|| "no figure".to_owned(), figure));
     let unit = if field.unit == Unit::One { String::new() } else { format!(" {}", field.unit) };
-    let figures = format!("{after}{unit} after {before}");
+    let figures = format!("{after}{unit} after {before}{unit}");
     let threshold = percent(threshold_percent / 100.0);
     match judged.code {
         ReasonCode::Missing => {
@@ -136,12 +136,15 @@ pub(super) fn of_values(
         ReasonCode::Unreadable => {
             format!("{figures}: `{}` must be a finite figure of at least zero; measure it again", field.name)
         }
-        ReasonCode::AboveThreshold => format!("{figures}: worse by the threshold of {threshold} % or more"),
-        ReasonCode::BetterThanThreshold => format!("{figures}: better by the threshold of {threshold} % or more"),
-        ReasonCode::BelowThreshold => format!("{figures}: a change below the threshold of {threshold} %"),
+        ReasonCode::AboveThreshold => format!("{figures}: above the threshold of {threshold} %"),
+        ReasonCode::BetterThanThreshold => format!("{figures}: beyond the threshold of {threshold} %"),
+        ReasonCode::BelowThreshold if judged.change.is_some_and(|change| change <= -threshold_percent / 100.0) => {
+            format!("{figures}: not clearly better, runs of both sides overlap")
+        }
+        ReasonCode::BelowThreshold => format!("{figures}: within {threshold} %"),
         ReasonCode::TooNoisy => {
             format!(
-                "{figures}: above the threshold of {threshold} %, but runs of both sides overlap: more runs would decide"
+                "{figures}: above the threshold of {threshold} %, but runs of both sides overlap: measure more runs"
             )
         }
         _ if before == after => format!("{before}{unit} on both sides"),
@@ -151,7 +154,7 @@ pub(super) fn of_values(
 
 /// The sentence for a case that did not get as far as a figure.
 pub(super) fn not_measured(how: &str, why: Why<'_>) -> String {
-    why.map_or_else(|| format!("it {how}, and does not say why: run it again"), |why| format!("it {how}: {why}"))
+    why.map_or_else(|| format!("it {how} without a reason: run it again"), |why| format!("it {how}: {why}"))
 }
 
 /// `+12.3 %` or `-4 %`.

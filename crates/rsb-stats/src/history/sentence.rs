@@ -37,7 +37,7 @@ pub(super) fn sentence(unit: &str, question: &Question, found: &HistoryConclusio
             format!("{told}{}, above the threshold of {threshold} %", beyond.unwrap_or_default())
         }
         ReasonCode::BetterThanThreshold => format!("{told}, beyond the threshold of {threshold} %"),
-        ReasonCode::BelowThreshold => format!("{told}, a clear change below the threshold of {threshold} %"),
+        ReasonCode::BelowThreshold => format!("{told}, within {threshold} %"),
         ReasonCode::TooNoisy => format!("{told}, {}", doubt(question, found, interval, context)),
         ReasonCode::MachineMoved => told, // The control set says the rest.
         _ => format!("{told}, within the noise{}", unseen(question, found)),
@@ -77,18 +77,15 @@ fn doubt(question: &Question, found: &HistoryConclusion, [low, _]: [f64; 2], con
             format!("and {beyond} % beyond what the other cases changed, which a faster machine may hide: {REPEAT}")
         }
         _ if is_below(found.change) => {
-            format!("which does not exclude a change above the threshold of {threshold} %: {REPEAT}")
+            format!("too noisy to exclude a change above the threshold of {threshold} %: {REPEAT}")
         }
         Some(beyond) if is_below(beyond) => {
-            format!("but not beyond what the other cases changed, as where the machine is slow: {REPEAT}")
+            format!("but not beyond what the other cases changed, as if the machine is slow: {REPEAT}")
         }
         None if low > question.threshold / 2.0 => {
-            format!(
-                "clear by itself but not among {} comparisons, one of which may look so: {REPEAT}",
-                context.questions
-            )
+            format!("clear on its own but not among {} comparisons: {REPEAT}", context.questions)
         }
-        _ => format!("which earlier runs and their noise reach too: {REPEAT}"),
+        _ => format!("but earlier runs varied as much: {REPEAT}"),
     }
 }
 
@@ -108,9 +105,12 @@ fn told(
         Evidence::Repeats(1) => "the repeat ".to_owned(),
         Evidence::Repeats(repeats) => format!("{repeats} repeats together "),
     };
+    let change = match percent(size).as_str() {
+        "0" => "no change from".to_owned(),
+        size => format!("{size} % {word} than"),
+    };
     format!(
-        "{who}{} % {word} than the {LEVEL} runs before ({} % interval {} to {} %)",
-        percent(size),
+        "{who}{change} the {LEVEL} runs before ({} % interval {} to {} %)",
         percent(1.0 - context.alpha),
         percent(from),
         percent(to),

@@ -76,7 +76,7 @@ impl Findings<'_> {
         let look = if change.points < needed {
             format!("measure again: a new level is confirmed when {needed} points hold it")
         } else {
-            "measure again: so many points are no proof yet in noise like this".to_owned()
+            "measure again: these points do not confirm a change in this much noise".to_owned()
         };
         Happened {
             basis: AlertBasis::Suspected,
