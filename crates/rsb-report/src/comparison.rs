@@ -100,45 +100,93 @@ pub(crate) fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> 
     listing
 }
 
-/// Where the case stands in [`table()`].
-pub const CASE_COLUMN: usize = 1;
+/// Index of the case column in [`table()`].
+pub const CASE_COLUMN: usize = 0;
 
-/// A row for each of `shown`, with the reason under those that need one.
+/// The metric of most rows, which need not name it.
+const TIME: &str = "time_ms";
+
+/// Returns a row for each of `shown`, with the whole reason as its note.
 pub fn table(shown: &[&Comparison]) -> Table {
-    let names = Shortener::of(shown.iter().map(|comparison| &comparison.id));
-    let mut table = Table::new([
-        Column::left("verdict"),
-        Column::elided("case"),
-        Column::left("metric"),
-        Column::right("baseline").optional(),
-        Column::right("current").optional(),
-        Column::right("change"),
-        Column::right("95 % interval").optional(),
-    ]);
+    let mut table = empty_table();
+    let names = Shortener::of(shown.iter().map(|row| &row.id));
+    let has_metrics = has_metrics(shown);
     for comparison in shown {
-        let tone = tone(comparison.verdict);
-        let quantity = |value: Option<f64>| value.map_or_else(String::new, |v| format_quantity(v, &comparison.unit));
-        table.push([
-            Cell::toned(comparison.verdict.as_str(), tone),
-            Cell::from(names.full(&comparison.id)),
-            Cell::from(&comparison.metric),
-            Cell::from(quantity(comparison.baseline_value)),
-            Cell::from(quantity(comparison.current_value)),
-            Cell::toned(comparison.difference_percent.map_or_else(String::new, format_percent), tone),
-            Cell::toned(comparison.confidence_interval.map_or_else(String::new, format_interval), Tone::Dim),
-        ]);
-        // `no clear change` in each row of what is Unchanged would say nothing; a small clear change is worth a line.
-        if comparison.verdict != Verdict::Unchanged || comparison.reason_code == ReasonCode::BelowThreshold {
+        table.push(cells(comparison, names.full(&comparison.id), comparison.verdict.as_str(), has_metrics));
+        if is_explained(comparison) {
             table.note(&comparison.reason);
         }
     }
     table
 }
 
+/// Returns a row for each of `shown` for a terminal, and the reasons that their verdicts refer to by number.
+fn numbered(shown: &[&Comparison], style: Style) -> (Table, Vec<String>) {
+    let (mut table, mut reasons) = (empty_table(), Vec::new());
+    let names = Shortener::of(shown.iter().map(|row| &row.id));
+    let has_metrics = has_metrics(shown);
+    for comparison in shown {
+        let mut verdict = comparison.verdict.to_string();
+        let why = comparison.why();
+        if is_explained(comparison) && !why.is_empty() {
+            let known = reasons.iter().position(|reason| *reason == why);
+            let index = known.unwrap_or(reasons.len());
+            if known.is_none() {
+                reasons.push(why);
+            }
+            verdict.push_str(&format!(" [{}]", index + 1));
+        }
+        table.push(cells(comparison, names.full(&comparison.id), &verdict, has_metrics));
+    }
+    // The value of one side says little without the other.
+    if !table.shows(NOW_COLUMN, style.width) {
+        table.clear(BEFORE_COLUMN);
+    }
+    (table, reasons)
+}
+
+const BEFORE_COLUMN: usize = 2;
+const NOW_COLUMN: usize = 3;
+
+fn empty_table() -> Table {
+    Table::new([
+        Column::elided("case"),
+        Column::left("metric"),
+        Column::right("before").optional(),
+        Column::right("now").optional(),
+        Column::right("change"),
+        Column::right("95 % interval"),
+        Column::left("verdict"),
+    ])
+}
+
+fn has_metrics(shown: &[&Comparison]) -> bool {
+    shown.iter().any(|row| row.metric != TIME)
+}
+
+fn cells(comparison: &Comparison, name: String, verdict: &str, has_metrics: bool) -> [Cell; 7] {
+    let tone = tone(comparison.verdict);
+    let quantity = |value: Option<f64>| value.map_or_else(String::new, |v| format_quantity(v, &comparison.unit));
+    [
+        Cell::from(name),
+        Cell::from(if has_metrics { comparison.metric.as_str() } else { "" }),
+        Cell::from(quantity(comparison.baseline_value)),
+        Cell::from(quantity(comparison.current_value)),
+        Cell::toned(comparison.difference_percent.map_or_else(String::new, format_percent), tone),
+        Cell::toned(comparison.confidence_interval.map_or_else(String::new, format_interval), Tone::Dim),
+        Cell::toned(verdict, tone),
+    ]
+}
+
+/// Whether the reason is worth showing: "within the noise" on each Unchanged row is not.
+fn is_explained(comparison: &Comparison) -> bool {
+    comparison.verdict != Verdict::Unchanged || comparison.reason_code == ReasonCode::BelowThreshold
+}
+
 /// `30 cases: the cpus differ`, for each folded group, and the count of what is Unchanged.
 pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
     let group = |(verdict, reason, count): &(Verdict, &str, usize)| {
-        (tone(*verdict), format!("{verdict}: {}: {reason}", format_count(*count, "case", "cases")))
+        (tone(*verdict), format!("{verdict}, {}: {reason}", format_count(*count, "case", "cases")))
     };
     let mut lines: Vec<(Tone, String)> = listing.folded.iter().map(group).collect();
     let is_excused =
@@ -158,27 +206,27 @@ pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
     lines
 }
 
-/// How all cases moved together, and what could have been found: a pass says no more than that.
-pub fn overall_line(result: &ComparisonResult) -> Option<String> {
-    let mut found: Vec<f64> = result.comparisons.iter().filter_map(|row| row.detectable_percent).collect();
-    rsb_model::order::numbers(&mut found);
-    let (median, worst) = (found.get(found.len() / 2)?, found.last()?);
-    let overall = result
-        .summary
-        .weighted_change_percent
-        .map_or_else(String::new, |percent| format!("Time over all: {}. ", format_percent(percent)));
-    let found = found_from(*median, *worst);
-    Some(format!("{overall}Without measuring again, a slow-down would have been called Regressed {found}."))
+/// Returns the mean change of time and, in full, the slowdown that the measurements could detect in half of the cases: a
+/// pass rules out no smaller one.
+pub fn overall_line(result: &ComparisonResult, detail: Detail) -> Option<String> {
+    let mean = result.summary.weighted_change_percent;
+    let mean = mean.map(|percent| format!("mean change of time {}", format_percent(percent)));
+    let detectable = if detail == Detail::Full { detectable(result) } else { None };
+    let parts: Vec<String> = mean.into_iter().chain(detectable).collect();
+    (!parts.is_empty()).then(|| format!("Overall: {}", parts.join(", ")))
 }
 
-/// From where on a slow-down is found in half of the comparisons, and in all.
-fn found_from(median: f64, worst: f64) -> String {
-    // Beyond twice the time the figure says nothing but that little was measured.
-    let told = |percent: f64| {
-        if percent > 100.0 { "from more than 100 % on".to_owned() } else { format!("from {percent:.1} % on") }
+fn detectable(result: &ComparisonResult) -> Option<String> {
+    let mut found: Vec<f64> = result.comparisons.iter().filter_map(|row| row.detectable_percent).collect();
+    rsb_model::order::numbers(&mut found);
+    let median = *found.get(found.len() / 2)?;
+    let percent = match median {
+        // Little was measured, and the number says no more.
+        100.0.. => "> 100".to_owned(),
+        10.0.. => format!("≥ {median:.0}"),
+        _ => format!("≥ {median:.1}"),
     };
-    let [median, worst] = [median, worst].map(told);
-    if median == worst { median } else { format!("{median} in half of the comparisons, {worst} in all") }
+    Some(format!("could detect {percent} % (median case)"))
 }
 
 /// What only one side has: `(title, ids)`, without empty ones.
@@ -216,9 +264,13 @@ fn regressed(result: &ComparisonResult, all: &str) -> String {
         |each: &&Comparison| each.verdict == Verdict::Regressed && each.reason_code != ReasonCode::TargetMissed;
     let worse: Vec<&Comparison> = by_importance(result).into_iter().filter(is_worse).collect();
     if let Some(worst) = worse.first() {
-        parts.push(format!("{} of {all} {} worse by the threshold", worse.len(), is_are(worse.len())));
-        let (name, change) = (format!("{} {}", short(worst.id.as_str()), worst.metric), change_told(worst));
-        parts.push(format!("the worst is {}{change}", clean(&name)));
+        let verb = if worse.len() == 1 { "is" } else { "are" };
+        let is_time = worse.iter().all(|row| row.metric == TIME);
+        let how = if is_time { "slower" } else { "worse" };
+        parts.push(format!("{} of {all} {verb} {how} than allowed", worse.len()));
+        let metric = if worst.metric == TIME { String::new() } else { format!(" {}", worst.metric) };
+        let name = format!("{}{metric}", short(worst.id.as_str()));
+        parts.push(format!("the worst is {}{}", clean(&name), change_told(worst)));
     }
     let missed = result.threshold_checks.iter().filter(|check| check.passed == Some(false)).count();
     if missed > 0 {
@@ -241,7 +293,8 @@ pub fn change_told(comparison: &Comparison) -> String {
 fn undecided_parts(result: &ComparisonResult, undecided: usize, all: &str) -> String {
     let mut parts = Vec::new();
     if undecided > 0 {
-        parts.push(format!("{undecided} of {all} {} undecided", is_are(undecided)));
+        let verb = if undecided == 1 { "is" } else { "are" };
+        parts.push(format!("{undecided} of {all} {verb} undecided ({})", causes(result).join(", ")));
     }
     parts.extend(missing(result));
     if parts.is_empty() {
@@ -255,8 +308,61 @@ fn missing(result: &ComparisonResult) -> Option<String> {
     (count > 0).then(|| format!("{} missing from the current run", format_count(count, "case is", "cases are")))
 }
 
-const fn is_are(count: usize) -> &'static str {
-    if count == 1 { "is" } else { "are" }
+/// Causes that the verdict names; the footnotes have the rest.
+const MAX_CAUSES: usize = 3;
+
+/// Returns why rows are undecided, the most common cause first: `20 too noisy`, without the count if it is the only one.
+fn causes(result: &ComparisonResult) -> Vec<String> {
+    let mut causes: Vec<(String, usize)> = Vec::new();
+    for row in result.comparisons.iter().filter(|row| !row.verdict.is_decided()) {
+        let cause = cause(row);
+        match causes.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, count)) => *count += 1,
+            None => causes.push((cause, 1)),
+        }
+    }
+    if let [(only, _)] = causes.as_slice() {
+        return vec![only.clone()];
+    }
+    rsb_model::order::by(&mut causes, |(_, a), (_, b)| b.cmp(a));
+    causes.into_iter().take(MAX_CAUSES).map(|(cause, count)| format!("{count} {cause}")).collect()
+}
+
+/// Returns why `row` has no verdict, in a phrase.
+fn cause(row: &Comparison) -> String {
+    let phrase = match row.reason_code {
+        ReasonCode::UnlikeMachine => return without_parentheses(row.reason.split(';').next().unwrap_or_default()),
+        ReasonCode::TooFewSamples => "with too few samples",
+        ReasonCode::UnlikeUnit => "in another unit",
+        ReasonCode::Missing => "missing",
+        ReasonCode::CaseFailed => "failed",
+        ReasonCode::CaseSkipped => "skipped",
+        ReasonCode::CaseSimulated => "simulated",
+        ReasonCode::Unreadable => "unreadable",
+        ReasonCode::MachineMoved => "measured while the machine changed",
+        ReasonCode::NotMeasured => "not measured",
+        ReasonCode::SameSamples => "with the same samples twice",
+        ReasonCode::NotRepeated => "not confirmed",
+        ReasonCode::MedianWorse => "slow for most of the run",
+        ReasonCode::BaselineAsSlow => "within what the baseline varies",
+        _ => "too noisy",
+    };
+    phrase.to_owned()
+}
+
+/// `another machine: rocm differs`, from `another machine: rocm (5.2 before, none now) differs`.
+fn without_parentheses(text: &str) -> String {
+    let mut depth = 0_usize;
+    let mut out = String::new();
+    for letter in text.chars() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => out.push(letter),
+            _ => {}
+        }
+    }
+    out.split_whitespace().collect::<Vec<_>>().join(" ").replace(" ,", ",")
 }
 
 /// `RUN against BASELINE, threshold 10 %`.
@@ -272,10 +378,18 @@ pub fn head(result: &ComparisonResult) -> String {
 /// For a terminal; the last line is the verdict.
 pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
     let listing = listing(result, detail);
-    let mut out = format!("{} {}\n\n", style.paint(Tone::Strong, "Comparison"), head(result));
-    let table = table(&listing.shown);
+    const TITLE: &str = "Comparison";
+    let head = style.wrap(&format!("{TITLE} {}", head(result)), 0);
+    let mut out = head.replacen(TITLE, &style.paint(Tone::Strong, TITLE), 1) + "\n";
+    let (table, reasons) = numbered(&listing.shown, style);
     if !table.is_empty() {
         out.push_str(&table.text(style));
+        for (index, reason) in reasons.iter().enumerate() {
+            let number = format!("[{}] ", index + 1);
+            let text = style.wrap(reason, number.len());
+            out.push_str(&style.paint(Tone::Dim, &format!("{number}{}", text.trim())));
+            out.push('\n');
+        }
         out.push('\n');
     }
     if detail == Detail::Full {
@@ -285,7 +399,7 @@ pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
         out.push_str(&style.paint(tone, style.wrap(&line, 0).trim_end()));
         out.push('\n');
     }
-    if let Some(line) = overall_line(result) {
+    if let Some(line) = overall_line(result, detail) {
         out.push_str(&style.paint(Tone::Dim, style.wrap(&line, 0).trim_end()));
         out.push('\n');
     }
@@ -305,7 +419,7 @@ pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
         out.push('\n');
     }
     let (tone, sentence) = verdict_sentence(result);
-    out.push_str(&format!("\n{}\n", style.paint(tone, &sentence)));
+    out.push_str(&format!("\n{}\n", style.paint(tone, style.wrap(&sentence, 0).trim_end())));
     out
 }
 
@@ -328,7 +442,7 @@ pub(crate) fn markdown_body(result: &ComparisonResult, detail: Detail) -> String
     }
     let lines: String = folded_lines(&listing).iter().map(|(_, line)| format!("- {}\n", escape(line))).collect();
     out.push_str(&lines);
-    out.extend(overall_line(result).map(|line| format!("- {}\n", escape(&line))));
+    out.extend(overall_line(result, detail).map(|line| format!("- {}\n", escape(&line))));
     for (title, _, ids) in one_sided(result) {
         out.push_str(&format!("- {title}:\n"));
         out.extend(ids.iter().map(|id| format!("  - {}\n", escape(id))));
@@ -397,8 +511,9 @@ mod tests {
     use rsb_model::record::Comparison;
     use rsb_model::{ReasonCode, Verdict};
 
-    use super::{found_from, verdict_sentence};
+    use super::{Detail, detectable, text, verdict_sentence};
     use crate::sample;
+    use crate::style::Style;
 
     #[test]
     fn the_worst_is_what_regressed_whatever_else_changed_more() {
@@ -420,12 +535,12 @@ mod tests {
         for (rows, said) in [
             (
                 vec![time(), regressed("%", (0.0, 100.0), None)],
-                "2 of 3 comparisons are worse by the threshold; the worst is tensor-ops cpu:0/gelu/f32/64MiB failed_runs_percent (100 % after 0 %)",
+                "2 of 3 comparisons are worse than allowed; the worst is tensor-ops cpu:0/gelu/f32/64MiB failed_runs_percent (100 % after 0 %)",
             ),
             (vec![regressed("%", (5.0, 10.0), Some(100.0)), time()], "failed_runs_percent (+100 %)"),
             (
                 vec![time(), missed.clone()],
-                "1 of 3 comparisons is worse by the threshold; the worst is gemm cpu:0/f32/1024x1024x1024 time_ms (+15.9 %)",
+                "1 of 3 comparisons is slower than allowed; the worst is gemm cpu:0/f32/1024x1024x1024 (+15.9 %)",
             ),
             (vec![missed], "REGRESSED: 1 target is missed"),
         ] {
@@ -439,13 +554,58 @@ mod tests {
     }
 
     #[test]
-    fn what_would_have_been_found_is_said_once_and_not_beyond_sense() {
-        assert_eq!(found_from(3.0, 12.34), "from 3.0 % on in half of the comparisons, from 12.3 % on in all");
+    fn detectable_gives_the_median_case() {
+        let line = |percents: &[f64]| {
+            let mut result = sample::comparison();
+            let row = result.comparisons[0].clone();
+            let rows = percents.iter().map(|percent| Comparison { detectable_percent: Some(*percent), ..row.clone() });
+            result.comparisons = rows.collect();
+            detectable(&result)
+        };
+        assert_eq!(line(&[3.0, 11.1, 47358.6]).as_deref(), Some("could detect ≥ 11 % (median case)"));
+        assert_eq!(line(&[3.04]).as_deref(), Some("could detect ≥ 3.0 % (median case)"));
+        assert_eq!(line(&[500.0]).as_deref(), Some("could detect > 100 % (median case)"));
+        assert_eq!(line(&[]), None);
+    }
+
+    #[test]
+    fn a_reason_that_many_cases_share_is_printed_once() {
+        let mut result = sample::comparison();
+        let noisy = result.comparisons[5].clone();
+        let row = |percent: u32| Comparison {
+            id: format!("cpu_performance/gemm/cpu:0/f32/{percent}").parse().unwrap(),
+            reason: format!(
+                "{percent} % slower (95 % interval -2 to 30 %), too noisy to exclude a change above the threshold of 10 %"
+            ),
+            ..noisy.clone()
+        };
+        result.comparisons = (1..=12).map(row).collect();
+        result.verdict = Verdict::Inconclusive;
+        result.missing.clear();
+        let shown = text(&result, Style::PLAIN, Detail::Brief);
+        assert_eq!(shown.matches("too noisy to exclude").count(), 1, "{shown}");
+        assert_eq!(shown.matches("Inconclusive [1]").count(), 12, "{shown}");
+        assert!(shown.ends_with("\nNO VERDICT: 12 of 12 comparisons are undecided (too noisy).\n"), "{shown}");
+    }
+
+    #[test]
+    fn a_verdict_that_is_missing_names_its_causes() {
+        let mut result = sample::comparison();
+        let unlike = Comparison {
+            verdict: Verdict::NotComparable,
+            reason_code: ReasonCode::UnlikeMachine,
+            reason:
+                "another machine: cpu (Intel(R) Xeon(R) before, AMD now), rocm (5.2 before, none now) differ; save a \
+                     baseline on this machine"
+                    .to_owned(),
+            ..result.comparisons[5].clone()
+        };
+        result.comparisons = vec![unlike.clone(), unlike];
+        result.verdict = Verdict::NotComparable;
+        result.missing.clear();
         assert_eq!(
-            found_from(3.0, 47358.6),
-            "from 3.0 % on in half of the comparisons, from more than 100 % on in all"
+            verdict_sentence(&result).1,
+            "NO VERDICT: 2 of 2 comparisons are undecided (another machine: cpu, rocm differ)."
         );
-        assert_eq!(found_from(500.0, 47358.6), "from more than 100 % on");
-        assert_eq!(found_from(4.0, 4.0), "from 4.0 % on");
     }
 }

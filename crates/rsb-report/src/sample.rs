@@ -315,7 +315,7 @@ pub(crate) fn comparison() -> ComparisonResult {
             "time_ms",
             -21.4,
             [-23.9, -18.6],
-            (Verdict::Improved, "21.4 % faster (95 % interval 18.6 to 23.9 %)"),
+            (Verdict::Improved, "21.4 % faster (95 % interval 18.6 to 23.9 %), beyond the threshold of 10 %"),
         ),
         change(
             "cpu_performance/gemm/cpu:0/f32/1024x1024x1024",
@@ -329,7 +329,7 @@ pub(crate) fn comparison() -> ComparisonResult {
             "time_ms",
             6.2,
             [4.9, 7.4],
-            (Verdict::Unchanged, "6.2 % slower, clearly, but below the threshold of 10 %"),
+            (Verdict::Unchanged, "6.2 % slower (95 % interval 4.9 to 7.4 %), within 10 %"),
         ),
         change("cpu_performance/cache-hit-rate/cpu:0/32KiB", "cache_hit_percent", -2.1, [-2.6, -1.4], unchanged),
         change(
@@ -337,7 +337,11 @@ pub(crate) fn comparison() -> ComparisonResult {
             "time_ms",
             9.8,
             [-14.0, 61.0],
-            (Verdict::Inconclusive, "9.8 % slower, but the 95 % interval is -14.0 to 61.0 %; run more replicates"),
+            (
+                Verdict::Inconclusive,
+                "9.8 % slower (95 % interval -14 to 61 %), too noisy to exclude a change above the threshold of 10 %: \
+                 measure more replicates",
+            ),
         ),
     ];
     let mut comparisons: Vec<Comparison> =

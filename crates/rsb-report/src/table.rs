@@ -129,6 +129,13 @@ impl Table {
         }
     }
 
+    /// Empties the column at `index`, which then is not shown.
+    pub(crate) fn clear(&mut self, index: usize) {
+        for cell in self.rows.iter_mut().filter_map(|row| row.cells.get_mut(index)) {
+            *cell = Cell::default();
+        }
+    }
+
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()

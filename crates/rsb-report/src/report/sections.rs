@@ -160,7 +160,7 @@ fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     let one_sided =
         comparison::one_sided(result).into_iter().map(|(title, _, ids)| format!("{title}: {}", ids.join(", ")));
     let notes = result.notes.iter().map(|note| format!("Note: {}", note.text));
-    let said = comparison::overall_line(result).into_iter().chain(lines).chain(one_sided).chain(notes);
+    let said = comparison::overall_line(result, Detail::Full).into_iter().chain(lines).chain(one_sided).chain(notes);
     out.extend(Block::list(said.map(|line| ListItem::of(&line))));
     out.extend(folded(&unchanged.hidden, links));
     out.extend(machine_differences(report));

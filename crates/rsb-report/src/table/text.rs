@@ -61,6 +61,11 @@ impl Table {
         total(&self.layout(limit).1) <= limit
     }
 
+    /// Whether the column at `index` is shown within `limit`.
+    pub(crate) fn shows(&self, index: usize, limit: usize) -> bool {
+        self.layout(limit).0.contains(&index)
+    }
+
     /// The columns to show within `limit`, and their widths.
     fn layout(&self, limit: usize) -> (Vec<usize>, Vec<usize>) {
         let mut used = self.used();

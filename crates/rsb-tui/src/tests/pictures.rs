@@ -108,7 +108,7 @@ fn verdicts_and_alerts_have_their_colors_and_words() {
     let color = |bench: &Bench, text: &str| bench.buffer()[bench.place_of(text)].fg;
     assert_eq!(color(&bench, "REGRESSED"), Color::LightRed);
     assert_eq!(color(&bench, "⚠ 1 figure"), Color::LightRed);
-    assert_eq!(color(&bench, "Regressed  gemm"), Color::LightRed);
+    assert_eq!(color(&bench, "Regressed [1]"), Color::LightRed);
     let (x, y) = bench.place_of("Comparison");
     assert!(bench.buffer()[(x, y)].modifier.contains(Modifier::REVERSED), "the stage that is shown");
     let doctor = on(Stage::Doctor, (80, 24));

@@ -3,7 +3,7 @@
 
 use rsb_model::record::Comparison;
 use rsb_model::{ComparisonResult, Verdict};
-use rsb_report::comparison::{self, by_importance};
+use rsb_report::comparison::{self, Detail, by_importance};
 use rsb_report::html::element::{anchor, class, escape, list, prose, table};
 use rsb_report::html::site::compared_table;
 use rsb_report::number::format_count;
@@ -192,7 +192,7 @@ fn known(result: &ComparisonResult) -> String {
         let class = class(tone).unwrap_or_default();
         format!("<span class=\"{class}\">{title}: {}</span> {}", ids.len(), escape(&ids.join(", ")))
     });
-    let overall = comparison::overall_line(result).map(|line| prose(&line));
+    let overall = comparison::overall_line(result, Detail::Full).map(|line| prose(&line));
     let notes = result.notes.iter().map(|note| format!("Note: {}", prose(&note.text)));
     let missed = result.threshold_checks.iter().filter(|check| check.passed == Some(false)).count();
     let missed = (missed > 0).then(|| {
