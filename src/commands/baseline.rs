@@ -46,7 +46,7 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
     };
     let ((name, cases), path) = save_runs(name, &runs, &store, directories)?;
     show::text(&format!(
-        "saved {name} ({} measured) as {}\nCommit it, and later runs on this kind of machine are judged against it.",
+        "saved {name} ({} measured) as {}\nCommit it. `rusty-stack-bench run`, then `rusty-stack-bench gate`, judges later code by it.",
         format_count(cases, "case", "cases"),
         path.display()
     ))?;

@@ -31,5 +31,8 @@ pub fn run(args: &BisectArgs, style: Style) -> CliResult {
     } else {
         show::text(&report::text(&bisection, case, style))?;
     }
+    if let Some((commit, _)) = bisection.first_bad() {
+        console::say(&format!("hint: see the change:\n  git show {}", commit.short()));
+    }
     Ok(report::exit_of(&bisection.conclusion))
 }

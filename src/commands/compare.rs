@@ -1,7 +1,7 @@
 //! Compares two sides, for a look, textbook statistics included; with `--check`, for a verdict.
 
 use anyhow::anyhow;
-use rsb_engine::gate::{self, Judge, SideName};
+use rsb_engine::gate::{self, Judge, JudgedSides, SideName};
 use rsb_model::{ComparisonResult, Run};
 use rsb_report::{GateFormat, Style, charts};
 
@@ -29,7 +29,10 @@ pub fn run(args: &CompareArgs, style: Style) -> CliResult {
             show::text("")?;
         }
     }
-    Ok(judge::deliver(&args.judge, &shown, None, (style, exit)))
+    let exit = judge::deliver(&args.judge, &shown, None, (style, exit));
+    let request = judge::request(&judge, &args.judge, std::slice::from_ref(&args.baseline), args.current.as_slice());
+    judge::advise(&shown, &JudgedSides::of(&baseline, &current), &request);
+    Ok(exit)
 }
 
 /// Two sides and what comes of comparing them.

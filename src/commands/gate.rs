@@ -1,11 +1,14 @@
 //! Judges a run against a baseline, this tree against a revision, or a run against the stored ones.
 
+use std::time::Duration;
+
 use anyhow::anyhow;
 use rsb_engine::gate::{self, Basis, StoredRequest};
 use rsb_engine::revisions::{self, AgainstRequest, BaselineRevisions, MergeBase};
 use rsb_report::Style;
 
 use super::judge;
+use super::next_step::{VerdictRequest, quoted};
 use crate::cli::{ExtraMetric, GateArgs};
 use crate::console;
 use crate::exit::{CliError, CliResult, Exit};
@@ -37,7 +40,15 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             count_instructions: args.metric == Some(ExtraMetric::Instructions),
         };
         let judgment = revisions::against(&judge, &request, &mut console::tell)?;
-        return Ok(judge::conclude(&judge, &args.judge, &judgment, ends));
+        let again = Some(format!("gate --against {}", quoted(revision)));
+        // No baseline was saved that could hold an accepted regression.
+        let request = VerdictRequest {
+            again,
+            is_remeasured: true,
+            accept: None,
+            ..judge::request(&judge, &args.judge, &[], &[])
+        };
+        return Ok(judge::conclude(&judge, &args.judge, &judgment, &request, ends));
     }
     if args.project.is_given() {
         return Err(CliError::usage(anyhow!(
@@ -46,7 +57,8 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     }
     if let Some(runs) = args.against_history {
         let judgment = gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;
-        return Ok(judge::conclude(&judge, &args.judge, &judgment, ends));
+        let request = judge::request(&judge, &args.judge, &[], &args.current);
+        return Ok(judge::conclude(&judge, &args.judge, &judgment, &request, ends));
     }
     let revisions = BaselineRevisions::new(base);
     let request = StoredRequest {
@@ -56,15 +68,23 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         revisions: Some(&revisions),
     };
     let judgment = gate::stored(&judge, &request, &mut console::tell)?;
-    let exit = judge::conclude(&judge, &args.judge, &judgment, ends);
-    let may_measure = judgment.basis == Basis::Figures { remeasured: false } && args.current.is_empty();
-    if exit == Exit::NoVerdict
-        && let Some(cure) = gate::more_runs(&args.baseline, &args.current)
-    {
-        console::say(&format!("hint: {cure}"));
+    let named = judge::request(&judge, &args.judge, &args.baseline, &args.current);
+    let request = VerdictRequest {
+        again: again(args),
+        is_remeasured: judgment.basis == Basis::Figures { remeasured: true } && args.budget != Some(Duration::ZERO),
+        more_runs: gate::more_runs(&args.baseline, &args.current),
+        // A pull request does not accept its own regressions.
+        accept: named.accept.clone().filter(|_| args.base.is_none()),
+        ..named
+    };
+    Ok(judge::conclude(&judge, &args.judge, &judgment, &request, ends))
+}
+
+/// Returns the subcommand that measures the run again; `None` for files and several runs, which cannot be.
+fn again(args: &GateArgs) -> Option<String> {
+    match (args.baseline.as_slice(), args.current.as_slice()) {
+        ([], []) => Some("gate".to_owned()),
+        ([], [run]) if !gate::is_path(run) => Some(format!("gate --current {}", quoted(run))),
+        _ => None,
     }
-    if may_measure && exit == Exit::NoVerdict {
-        console::say("hint: `rusty-stack-bench gate --budget 3m` measures the undecided cases again");
-    }
-    Ok(exit)
 }

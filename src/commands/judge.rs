@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use rsb_engine::gate::{Basis, Judge, Judgment, MissingSide};
+use rsb_engine::gate::{Basis, Judge, JudgedSides, Judgment, MissingSide};
 use rsb_engine::measure::interrupt;
 use rsb_engine::{Directories, policy};
 use rsb_model::record::ThresholdCheck;
-use rsb_model::{ComparisonResult, Environment, Run};
+use rsb_model::{ComparisonResult, Environment, Fingerprint, Run};
 use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};
 use rsb_stats::Policy;
-use rsb_store::output;
+use rsb_store::{Baseline, Baselines, output};
 
+use super::next_step::{self, VerdictRequest, quoted};
 use super::settings;
 use crate::cli::{JudgeArgs, VerdictFile};
 use crate::config::Config;
@@ -50,9 +51,15 @@ fn environment_in(path: &Path) -> Result<Environment, CliError> {
     )))
 }
 
-/// Shows and writes `judgment` as the arguments ask for, and keeps a comparison of figures; the exit code, which is
-/// `without` where no baseline is there to compare with.
-pub(super) fn conclude(judge: &Judge, args: &JudgeArgs, judgment: &Judgment, (style, without): (Style, Exit)) -> Exit {
+/// Shows and writes `judgment` as the arguments ask for, keeps a comparison of figures, and says what to do next; returns the
+/// exit code, which is `without` if there is no baseline to compare with.
+pub(super) fn conclude(
+    judge: &Judge,
+    args: &JudgeArgs,
+    judgment: &Judgment,
+    request: &VerdictRequest,
+    (style, without): (Style, Exit),
+) -> Exit {
     let result = &judgment.result;
     let (exit, sentence) = match &judgment.basis {
         Basis::Figures { .. } => {
@@ -63,7 +70,47 @@ pub(super) fn conclude(judge: &Judge, args: &JudgeArgs, judgment: &Judgment, (st
         Basis::Nothing { why, .. } => (Exit::NoVerdict, Some(format!("NO VERDICT: {why}"))),
         Basis::Same { why } => (Exit::Pass, Some(format!("UNCHANGED: {why}."))),
     };
-    deliver(args, result, sentence.as_deref(), (style, exit))
+    let exit = deliver(args, result, sentence.as_deref(), (style, exit));
+    if matches!(judgment.basis, Basis::Figures { .. }) && exit != Exit::Interrupted {
+        advise(result, &judgment.sides, request);
+    }
+    exit
+}
+
+/// Prints what to do after `result`.
+pub(super) fn advise(result: &ComparisonResult, sides: &JudgedSides, request: &VerdictRequest) {
+    let is_known = |commit: &String| rsb_probe::knows_commit(Path::new("."), commit);
+    let sides = JudgedSides { baseline: sides.baseline.clone().filter(is_known), ..sides.clone() };
+    for hint in next_step::hints(result, &sides, request) {
+        console::say(&format!("hint: {hint}"));
+    }
+}
+
+/// Returns the request that judges `current` by `baseline`, as named on the command line.
+pub(super) fn request(judge: &Judge, args: &JudgeArgs, baseline: &[String], current: &[String]) -> VerdictRequest {
+    let run = match current {
+        [run] => Some(run.clone()),
+        _ => None,
+    };
+    let accept = accept_arguments(judge, baseline, current);
+    VerdictRequest { run, accept, places: next_step::arguments_of(&args.places), ..VerdictRequest::default() }
+}
+
+/// Returns what names the baseline for `baseline accept`; `None` without a saved baseline or a stored run.
+fn accept_arguments(judge: &Judge, baseline: &[String], current: &[String]) -> Option<String> {
+    let run = match current {
+        [] => judge.store.latest().ok()??,
+        [run] => judge.store.run(run).ok()?,
+        _ => return None,
+    };
+    let (name, argument) = match baseline {
+        [] => (run.suite.as_str(), String::new()),
+        [name] => (name.as_str(), format!(" --baseline {}", quoted(name))),
+        _ => return None,
+    };
+    let baselines = Baselines::new(&judge.directories.baselines);
+    Baseline::read(&baselines.find(name, Some(&Fingerprint::of(&run.environment))).ok()?).ok()?;
+    Some(argument)
 }
 
 /// Keeps the comparison, where results are kept.

@@ -38,6 +38,7 @@ pub(crate) mod choices;
 mod interrupt;
 mod judge;
 mod log;
+mod next_step;
 mod progress;
 pub(crate) mod settings;
 mod shared;

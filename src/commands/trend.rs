@@ -12,7 +12,7 @@ use rsb_stats::trend::{ChangeMethod, TrendSettings};
 use rsb_stats::{SeriesInput, trend_with};
 use rsb_store::{Series, SeriesFilter, Store};
 
-use super::{health, report, settings};
+use super::{health, next_step, report, settings};
 use crate::cli::{AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
@@ -74,9 +74,17 @@ fn shown(args: &TrendArgs, style: Style) -> CliResult {
     let changes = store.is_some().then(|| rsb_report::tracked::text(&look.tracked.alerts, look.now, style));
     if args.summary {
         show::text(&rsb_report::trend::summary(&look.document, changes.as_deref(), style))?;
+    } else {
+        show::text(&rsb_report::trend::text(&look.document, changes.as_deref(), style))?;
+    }
+    if store.is_some() {
+        for hint in next_step::after_changes(&look.tracked.alerts, &next_step::arguments_of(&args.followed.places)) {
+            console::say(&format!("hint: {hint}"));
+        }
+    }
+    if args.summary {
         return Ok(Exit::Pass);
     }
-    show::text(&rsb_report::trend::text(&look.document, changes.as_deref(), style))?;
     if let (true, Some(store)) = (args.dashboard, &store) {
         let page = health::page(store, &look, rsb_engine::health::HealthLimits::default())?;
         show::text(&format!("\n{}", rsb_report::health::text(&page, style)))?;

@@ -108,7 +108,7 @@ fn what_the_code_did_is_named_alone_against_the_revision() {
 /// What the result says of why nothing but the record was judged by.
 fn record_alone(result: &Value) -> String {
     let notes = result["notes"].as_array().unwrap().iter().map(|note| note["text"].as_str().unwrap().to_owned());
-    notes.filter(|text| text.contains("by the record of the baseline alone")).collect::<Vec<_>>().join("\n")
+    notes.filter(|text| text.contains("only by the stored baseline")).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

@@ -41,6 +41,7 @@ mod tracked_changes;
 mod trend;
 #[cfg(feature = "tui")]
 mod tui;
+mod verdict_text;
 #[cfg(feature = "vulkan")]
 mod vulkan;
 mod which_run;

@@ -232,7 +232,7 @@ fn replace(path: &Path, old: Baseline, new: &Run) -> Result<(), CliError> {
     let baseline = baseline.with_past(&old.runs);
     Baseline { accepted: old.accepted, ..baseline }.write(path)?;
     Ok(show::text(&format!(
-        "\nreplaced {}\nCommit it. The old one is kept by git alone: `git diff` shows what changed.",
+        "\nreplaced {}\nCommit it. Only git keeps the old one: `git diff` shows what changed.",
         path.display()
     ))?)
 }

@@ -150,15 +150,15 @@ fn sentence(bisection: &Bisection, case: &CaseId) -> (Tone, String) {
         Conclusion::NotRegressed { outcome } => {
             let reason = bisection.steps.first().map_or("", |(_, finding)| finding.reason.as_str());
             let (tone, what) = match outcome {
-                StepOutcome::Undecided => (Tone::Caution, "NO VERDICT: whether the bad commit is slower is not clear"),
+                StepOutcome::Undecided => (Tone::Caution, "NO VERDICT: it is unclear whether the bad commit is slower"),
                 _ => (Tone::Good, "NOT REGRESSED: there is nothing to search"),
             };
-            let cure = if tone == Tone::Caution { "; allow more with --budget" } else { "" };
+            let cure = if tone == Tone::Caution { "; allow more time with --budget 3m" } else { "" };
             (tone, format!("{what}: {reason}{cure}"))
         }
         Conclusion::Interrupted { .. } => {
             let so_far = if bisection.steps.is_empty() {
-                "it is not known yet whether the bad commit is slower; these commits"
+                "not known yet whether the bad commit is slower; these commits"
             } else {
                 "the first bad one is among those that"
             };
@@ -166,11 +166,16 @@ fn sentence(bisection: &Bisection, case: &CaseId) -> (Tone, String) {
         }
         Conclusion::Searched { .. } => {
             let count = format_count(left.len(), "commit", "commits");
-            let cure =
-                if bisection.of(StepOutcome::Undecided).is_empty() { "" } else { " (--budget allows more time)" };
+            let cure = if bisection.of(StepOutcome::Undecided).is_empty() {
+                ""
+            } else {
+                " (allow more time with --budget 3m)"
+            };
             (
                 Tone::Caution,
-                format!("NO VERDICT: those between cannot be judged{cure}; the first bad one is among {count}:{list}"),
+                format!(
+                    "NO VERDICT: the commits between cannot be judged{cure}; the first bad one is among {count}:{list}"
+                ),
             )
         }
     }

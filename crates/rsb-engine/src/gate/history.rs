@@ -10,7 +10,7 @@ use rsb_store::{Baselines, RunSummary, read_run};
 
 use super::judge::{Judge, SideName};
 use super::latest::{latest, of_another_commit};
-use super::{Basis, Judgment, MissingSide, notes};
+use super::{Basis, JudgedSides, Judgment, MissingSide, notes};
 use crate::{EngineError, ErrorKind, Listener};
 
 /// Runs of one code this close together are repeats of each other. Half a day keeps nightly runs of one commit apart,
@@ -59,12 +59,13 @@ pub fn against_history(
     let now = Timestamp::now();
     let mut result = rsb_stats::gate_history(&stored, &current, judge.policy(), judge.across(), now);
     result.notes.splice(0..0, notes::of(&before, &current, now));
-    Ok(Judgment::of_figures(result))
+    let last = before.last().map(std::slice::from_ref).unwrap_or_default();
+    Ok(Judgment::of_figures(result, JudgedSides::of(last, &current)))
 }
 
 /// Nothing to judge by: no verdict, and a document that says so.
 fn nothing(judge: &Judge, (current, lack): (&[Run], MissingSide), why: String) -> Judgment {
-    Judgment { result: judge.judge(&[], current), basis: Basis::Nothing { lack, why } }
+    Judgment { result: judge.judge(&[], current), basis: Basis::Nothing { lack, why }, sides: JudgedSides::default() }
 }
 
 /// The latest run, and the runs of the same code shortly before it, of which it is the repeat.

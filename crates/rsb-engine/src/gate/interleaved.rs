@@ -13,6 +13,7 @@ use rsb_model::{
 use rsb_stats::Policy;
 use rsb_stats::remeasure::{PAIRS, Rounds};
 
+use super::JudgedSides;
 use super::budget::Budget;
 use crate::harness::{BenchPairs, Benches};
 use crate::measure::instructions::Counting;
@@ -156,6 +157,13 @@ impl Sides {
             .map(|run| order::distinct(run.benchmarks.iter().map(|known| &known.benchmark_id)));
         let had_turn = |id: &CaseId| before.binary_search(&id).is_ok() && after.binary_search(&id).is_ok();
         self.cases.iter().map(|case| &case.id).filter(|id| !had_turn(id)).cloned().collect()
+    }
+
+    /// What was compared, the tree here as the current side. The load is that of the last minute.
+    pub fn judged(&self) -> JudgedSides {
+        let mut current = Run { benchmarks: Vec::new(), ..self.current.clone() };
+        current.environment.state = Some(rsb_probe::state());
+        JudgedSides::of(&[], &[current])
     }
 
     /// The first program's side.

@@ -13,7 +13,7 @@ mod stored;
 
 use std::time::Duration;
 
-use rsb_model::ComparisonResult;
+use rsb_model::{ComparisonResult, Run, order};
 
 pub use history::against_history;
 pub use interleaved::{SidePrograms, Sides};
@@ -34,6 +34,49 @@ pub struct Judgment {
     pub result: ComparisonResult,
     /// What it rests on.
     pub basis: Basis,
+    /// What was compared.
+    pub sides: JudgedSides,
+}
+
+/// The two sides of a judgment, for the advice that follows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JudgedSides {
+    /// Revision of the baseline, if all its runs measured the same commit.
+    pub baseline: Option<String>,
+    /// Commit of the current side, if all its runs measured the same one.
+    pub current: Option<String>,
+    /// Whether the current side had uncommitted changes.
+    pub is_dirty: bool,
+    /// Load while the current side was measured, if more than a benchmark causes: `load 7.0 on 2 CPUs`.
+    pub load: Option<String>,
+}
+
+impl JudgedSides {
+    /// Reads them from the runs of both sides.
+    pub fn of(baseline: &[Run], current: &[Run]) -> Self {
+        let git = current.iter().filter_map(|run| run.environment.git.as_ref());
+        Self {
+            baseline: only(baseline.iter().map(|run| run.environment.revision())),
+            current: only(current.iter().map(|run| run.environment.git.as_ref().map(|git| git.commit.as_str()))),
+            is_dirty: git.into_iter().any(|git| git.dirty),
+            load: current.iter().find_map(load),
+        }
+    }
+}
+
+/// Returns the one value that all of `values` are.
+fn only<'v>(values: impl Iterator<Item = Option<&'v str>>) -> Option<String> {
+    match order::distinct(values).as_slice() {
+        [Some(only)] => Some((*only).to_owned()),
+        _ => None,
+    }
+}
+
+/// Returns the load average of `run` if it exceeds what its own threads cause.
+fn load(run: &Run) -> Option<String> {
+    let load = run.environment.state.as_ref()?.load_average?;
+    let cpus = run.environment.cpu.as_ref()?.usable_cores;
+    (load > 1.25 * f64::from(cpus) + 1.0).then(|| format!("load {load:.1} on {cpus} CPUs"))
 }
 
 /// What is missing where nothing can be compared.
@@ -72,7 +115,7 @@ pub enum Basis {
 }
 
 impl Judgment {
-    fn of_figures(result: ComparisonResult) -> Self {
-        Self { result, basis: Basis::Figures { remeasured: false } }
+    fn of_figures(result: ComparisonResult, sides: JudgedSides) -> Self {
+        Self { result, basis: Basis::Figures { remeasured: false }, sides }
     }
 }

@@ -164,9 +164,8 @@ fn record_alone(baseline: &[Run], why_not: Option<String>, listener: &mut Listen
     };
     let why = why_not.or_else(|| is_own.then(unrecorded))?;
     listener(&Event::note(why.clone()));
-    let text = format!(
-        "judged by the record of the baseline alone, which cannot tell a slower machine from slower code: {why}"
-    );
+    let text =
+        format!("judged only by the stored baseline, which cannot tell a slower machine from slower code: {why}");
     Some(ComparisonNote::new(ComparisonNoteCode::Evidence, text))
 }
 

@@ -12,7 +12,7 @@ use rsb_store::Baselines;
 use super::judge::{Judge, SideName, is_itself, same_source};
 use super::latest::{latest, of_another_commit};
 use super::paired::{PairedRerun, Revisions};
-use super::{BUDGET, Basis, Judgment, MissingSide, remeasure};
+use super::{BUDGET, Basis, JudgedSides, Judgment, MissingSide, remeasure};
 use crate::{EngineError, ErrorKind, Listener, machine_lock};
 
 /// A run that ended so many minutes ago at most is measured on where it is in doubt, unasked.
@@ -73,6 +73,7 @@ pub fn stored(
     for sentence in machine_lock::disturbed(baseline.iter().chain(&current)) {
         listener(&Event::note(sentence));
     }
+    let sides = JudgedSides::of(&baseline, &current);
     let budget = request.budget.or_else(|| is_fresh(&current, request).then_some(BUDGET));
     if let Some(result) = again(judge, request, (&baseline, &current)) {
         let when = result.timestamp.strftime("%Y-%m-%d %H:%M UTC");
@@ -80,7 +81,7 @@ pub fn stored(
             "what was in doubt was measured on {when}, and that verdict stands; `--budget 3m` measures what is still undecided"
         );
         listener(&Event::note(text));
-        return Ok(Judgment { result, basis: Basis::Figures { remeasured: true } });
+        return Ok(Judgment { result, basis: Basis::Figures { remeasured: true }, sides });
     }
     let mut result = match budget {
         Some(budget) if !budget.is_zero() => {
@@ -90,7 +91,7 @@ pub fn stored(
     };
     result.notes.extend(judge.base_note());
     result.notes.extend(judge.policy_note());
-    Ok(Judgment { result, basis: Basis::Figures { remeasured: budget.is_some() } })
+    Ok(Judgment { result, basis: Basis::Figures { remeasured: budget.is_some() }, sides })
 }
 
 /// The verdict of the call before, which measured what was in doubt: asked again about the same run, `gate` agrees with
@@ -192,7 +193,7 @@ fn nothing(judge: &Judge, current: &[Run], (lack, why): (MissingSide, &str)) -> 
         judge.check(&[], current)?;
     }
     let basis = Basis::Nothing { lack, why: why.to_owned() };
-    Ok(Judgment { result: judge.judge(&[], current), basis })
+    Ok(Judgment { result: judge.judge(&[], current), basis, sides: JudgedSides::default() })
 }
 
 /// The baseline saved for the machine and suite of `current`.

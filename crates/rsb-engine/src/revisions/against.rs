@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::builds::{self, Builds};
 use super::project::{Build, ProjectOptions};
-use crate::gate::{BUDGET, Basis, Judge, Judgment, SidePrograms, Sides};
+use crate::gate::{BUDGET, Basis, Judge, JudgedSides, Judgment, SidePrograms, Sides};
 use crate::policy::ControlSet;
 use crate::{EngineError, Listener};
 
@@ -86,7 +86,8 @@ pub fn against(
     }
     result.notes.extend(counted.map(|text| ComparisonNote::new(ComparisonNoteCode::Evidence, text)));
     result.notes.extend(judge.policy_note());
-    Ok(Judgment { result, basis: Basis::Figures { remeasured: true } })
+    let judged = JudgedSides { baseline: Some(revision.to_owned()), ..sides.judged() };
+    Ok(Judgment { result, basis: Basis::Figures { remeasured: true }, sides: judged })
 }
 
 /// Nothing needs to be measured.
@@ -96,7 +97,8 @@ fn same(judge: &Judge, revision: &str, how: &str) -> Judgment {
     let mut result = rsb_stats::gate_paired(&side(revision), &side("this tree"), judge.policy(), Timestamp::now());
     result.verdict = Verdict::Unchanged;
     result.summary.overall_status = OverallStatus::Healthy;
-    Judgment { result, basis: Basis::Same { why: format!("this tree and {revision} {how}") } }
+    let basis = Basis::Same { why: format!("this tree and {revision} {how}") };
+    Judgment { result, basis, sides: JudgedSides::default() }
 }
 
 /// What both sides would measure; what only one of them has is listed, not measured.

@@ -1,0 +1,100 @@
+//! What `gate` prints for people, at two widths and in a pipe.
+//!
+//! A snapshot holds standard output and then standard error, as a terminal shows them.
+
+use serde_json::{Value, json};
+
+use crate::common::Bench;
+use crate::common::made_up::{again, scale, with_baseline};
+
+/// Widths to show: of a narrow and a wide terminal, and of a pipe.
+const WIDTHS: [(&str, Option<&str>); 3] = [("80", Some("80")), ("120", Some("120")), ("piped", None)];
+
+/// A comparison to show.
+struct Shown {
+    name: &'static str,
+    code: i32,
+    arguments: &'static [&'static str],
+    /// Changes the baseline, and with it the run.
+    baseline: fn(&mut Value),
+    /// Changes the run.
+    current: fn(&mut Value),
+}
+
+impl Shown {
+    /// Snapshots what `gate` prints at each width.
+    fn snapshot(&self) {
+        let (bench, mut run) = with_baseline(Bench::new());
+        // Times are made up; what else was measured here differs from machine to machine.
+        run["benchmarks"].as_array_mut().unwrap().iter_mut().for_each(|case| case["results"] = json!([]));
+        run["environment"]["cpu"]["model"] = "Processor A".into();
+        run["environment"]["state"] = json!({ "load_average": 0.5 });
+        run["notes"] = json!([]);
+        (self.baseline)(&mut run);
+        bench.write_sealed("made-up.json", &run);
+        bench.run(&["baseline", "save", "--run", "made-up.json", "--baselines-dir", "saved"]).expect(0);
+        let mut current = again(&run, "current");
+        (self.current)(&mut current);
+        bench.write_sealed("benchmark_results/runs/current.json", &current);
+        let baseline = run["run_id"].as_str().unwrap();
+        for (width, columns) in WIDTHS {
+            let arguments = ["gate", "--current", "current", "--baselines-dir", "saved", "--color", "never"];
+            let mut command = bench.command(&[&arguments[..], self.arguments].concat());
+            command.env_remove("COLUMNS");
+            command.envs(columns.map(|columns| ("COLUMNS", columns)));
+            let output = command.output().unwrap();
+            assert_eq!(output.status.code(), Some(self.code), "{output:?}");
+            let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+            let text = format!("{stdout}{stderr}").replace(baseline, "BASELINE");
+            insta::with_settings!({ filters => vec![(r"measured \d+ min ago", "measured just now")] }, {
+                insta::assert_snapshot!(format!("{}_{width}", self.name), text);
+            });
+        }
+    }
+}
+
+/// Makes each replicate of some cases take as many times as long as `factors` says.
+fn spread(run: &mut Value, factors: [f64; 3]) {
+    for case in [2, 5, 7, 8, 9] {
+        for (replicate, factor) in factors.into_iter().enumerate() {
+            let times = run["benchmarks"][case]["samples"][replicate]["times_ns"].as_array_mut().unwrap();
+            times.iter_mut().for_each(|time| *time = (time.as_f64().unwrap() * factor).into());
+        }
+    }
+}
+
+#[test]
+fn a_pass_is_a_line() {
+    Shown { name: "pass", code: 0, arguments: &[], baseline: |_| {}, current: |_| {} }.snapshot();
+}
+
+#[test]
+fn a_regression_names_the_cases_and_the_commands_that_follow() {
+    let current = |run: &mut Value| {
+        scale(&mut run["benchmarks"][2], 1.15);
+        scale(&mut run["benchmarks"][5], 1.3);
+        scale(&mut run["benchmarks"][7], 0.8);
+    };
+    Shown { name: "regressed", code: 3, arguments: &[], baseline: |_| {}, current }.snapshot();
+}
+
+#[test]
+fn what_is_too_noisy_has_one_reason_and_the_flag_that_decides() {
+    let current = |run: &mut Value| {
+        spread(run, [1.3, 1.0, 1.0]);
+        run["environment"]["state"] = json!({ "load_average": 7.0 });
+        run["environment"]["cpu"]["usable_cores"] = 2.into();
+    };
+    let baseline = |run: &mut Value| {
+        spread(run, [1.0, 1.4, 1.2]);
+        run["environment"]["cpu"]["usable_cores"] = 2.into();
+    };
+    Shown { name: "no_verdict", code: 4, arguments: &[], baseline, current }.snapshot();
+}
+
+#[test]
+fn another_machine_is_one_line_and_a_command() {
+    let current = |run: &mut Value| run["environment"]["cpu"]["model"] = "Processor B".into();
+    let arguments = &["--baseline", "made-up.json"];
+    Shown { name: "another_machine", code: 4, arguments, baseline: |_| {}, current }.snapshot();
+}
