@@ -362,7 +362,7 @@ pub fn parse_backend(text: &str) -> Result<Option<rsb_model::BackendId>, String>
     if text == "auto" {
         Ok(None)
     } else if let Some((name, cure)) = rsb_engine::suites::RUNTIMES_OF_MODELS.iter().find(|(name, _)| *name == text) {
-        Err(format!("`{name}` runs models alone: {cure}"))
+        Err(format!("`{name}` only runs models: {cure}"))
     } else {
         text.parse().map(Some).map_err(|error: rsb_model::ids::ParseIdError| error.to_string())
     }

@@ -26,11 +26,11 @@ class OnnxRuntime:
         for name in ("onnxruntime", "onnx", "onnxscript"):
             package(name)
         if case.text("dtype") not in ("f32", "i8"):
-            why = "its CPU provider has kernels for f32 and whole numbers alone"
+            why = "its CPU provider only has kernels for f32 and integers"
             raise Skip(f"{case.text('dtype')} by ONNX Runtime", why, "choose --precision f32")
         if not case.on_cpu:
-            cure = "choose --backend onnxruntime alone, or pytorch on the GPU"
-            raise Skip(f"models by ONNX Runtime on {case.device}", "they were tried with its CPU provider alone", cure)
+            cure = "choose only --backend onnxruntime, or pytorch on the GPU"
+            raise Skip(f"models by ONNX Runtime on {case.device}", "only its CPU provider is supported", cure)
 
     @staticmethod
     def prepare(case: Case, torch, model, tensors) -> Ready:

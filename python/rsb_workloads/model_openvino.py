@@ -26,8 +26,8 @@ class OpenVino:
             package("onnxruntime")
             package("onnxscript")
         if not case.on_cpu:
-            cure = "choose --backend openvino alone, or pytorch on the GPU"
-            raise Skip(f"OpenVINO on {case.device}", "it drives Intel's hardware and CPUs alone", cure)
+            cure = "choose only --backend openvino, or pytorch on the GPU"
+            raise Skip(f"OpenVINO on {case.device}", "it only drives Intel's hardware and CPUs", cure)
 
     @staticmethod
     def prepare(case: Case, torch, model, tensors) -> Ready:

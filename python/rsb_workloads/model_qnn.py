@@ -29,7 +29,7 @@ class Qnn:
         package("onnx")
         package("onnxscript")
         if not case.on_cpu:
-            raise Skip(f"QNN on {case.device}", "its emulator runs on the CPU", "choose --backend qnn alone")
+            raise Skip(f"QNN on {case.device}", "its emulator runs on the CPU", "choose only --backend qnn")
 
     @staticmethod
     def prepare(case: Case, torch, model, tensors) -> Ready:

@@ -19,7 +19,7 @@ class PyTorch:
     def check(case: Case):
         """Whole numbers are a matter of CPUs in it."""
         if case.text("dtype") == "i8" and not case.on_cpu:
-            raise Skip(f"i8 by PyTorch on {case.device}", "it quantizes for CPUs alone", "choose --precision f16")
+            raise Skip(f"i8 by PyTorch on {case.device}", "it only quantizes for CPUs", "choose --precision f16")
 
     @staticmethod
     def prepare(case: Case, torch, model, tensors) -> Ready:
@@ -57,7 +57,7 @@ def _quantized(torch, module, name: str):
     torch.ao.quantization.quantize_dynamic(module, {torch.nn.Linear}, dtype=torch.qint8, inplace=True)
     layers = [one for one in module.modules() if isinstance(one, torch.ao.nn.quantized.dynamic.Linear)]
     if not layers:
-        why = "PyTorch quantizes linear layers alone, and the model has none"
+        why = "PyTorch only quantizes linear layers, and the model has none"
         raise Skip(f"{name} in i8 by PyTorch", why, "choose --backend openvino, or --precision bf16")
     held = sum(weight.numel() * weight.element_size() for weight in module.parameters())
     held += sum(layer.weight().numel() for layer in layers)

@@ -93,7 +93,7 @@ class BenchmarkRunner:
         if len(functions) == len(benchmarks):
             return self._run_functions(functions, settings or self._settings())
         if functions:
-            raise ValueError("name TOML files alone, or functions under @benchmark alone")
+            raise ValueError("name either TOML files or functions under @benchmark")
         for one in benchmarks:
             if not isinstance(one, (str, os.PathLike)):
                 raise TypeError(f"{one!r} is neither a function under @benchmark nor the path of a TOML file; put @benchmark above it")

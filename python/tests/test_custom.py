@@ -189,7 +189,7 @@ echo "{\\"run_id\\": \\"$named\\"}"
             runner = BenchmarkRunner()
             self.assertEqual([run["run_id"] for run in runner.run_custom_benchmarks(["a.toml", "b.toml"])], ["a.toml", "b.toml"])
             self.assertEqual(runner.run_custom_benchmarks(["a.toml"])["run_id"], "a.toml")
-            with self.assertRaisesRegex(ValueError, "alone"):
+            with self.assertRaisesRegex(ValueError, "name either"):
                 runner.run_custom_benchmarks(["a.toml", load(written(FILE, self))[0]])
             with self.assertRaisesRegex(TypeError, "put @benchmark above it"):
                 runner.run_custom_benchmarks([len])

@@ -40,11 +40,11 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_PDF_WORKER", "the program that typesets reports as PDF, in place of the one beside this program"),
     ("RSB_QNN_PYTHON", "the interpreter that has Qualcomm's QNN, in place of that of `python setup qnn`"),
     ("RSB_SYSFS_ROOT", "a directory that stands for /sys where GPUs' sensors are read while measuring"),
-    ("RSB_TEST_SLOWDOWN", "honored by builds with the feature `fault-injection` alone"),
-    ("RSB_TEST_PANIC", "honored by builds with the feature `fault-injection` alone"),
-    ("RSB_AXE_CORE", "read by the tests alone: the file axe.min.js of axe-core"),
-    ("RSB_REQUIRE", "read by the tests alone: what must not be missing"),
-    ("RSB_SKIPPED", "read by the tests alone: a file for what is missing"),
+    ("RSB_TEST_SLOWDOWN", "only honored by builds with the feature `fault-injection`"),
+    ("RSB_TEST_PANIC", "only honored by builds with the feature `fault-injection`"),
+    ("RSB_AXE_CORE", "only read by tests: the file axe.min.js of axe-core"),
+    ("RSB_REQUIRE", "only read by tests: what must not be missing"),
+    ("RSB_SKIPPED", "only read by tests: a file for what is missing"),
 ];
 
 /// Refuses variables that begin with `RSB_` and are not known.

@@ -324,7 +324,7 @@ pub fn unfit(benchmark: &dyn Benchmark, backend: BackendId) -> Reason {
         RunsOn::GpusAndHost(_) => ("GPUs and the host", "choose a backend of GPUs, such as --backend rocm"),
         RunsOn::GpusAndSensors => return no_sensors(benchmark),
     };
-    Reason::new(format!("{} on {backend}", benchmark.name()), format!("it runs on {place} alone"), cure)
+    Reason::new(format!("{} on {backend}", benchmark.name()), format!("it only runs on {place}"), cure)
 }
 
 fn no_sensors(benchmark: &dyn Benchmark) -> Reason {

@@ -62,7 +62,7 @@ impl CpuPowerWatch {
         };
         let counters: Option<Vec<Counter>> = wanted.into_iter().map(counter).collect();
         let counters = counters.ok_or_else(|| {
-            let why = format!("{POWERCAP}/intel-rapl:*/energy_uj cannot be read: by itself root alone may");
+            let why = format!("{POWERCAP}/intel-rapl:*/energy_uj cannot be read: by default only root may");
             Reason::new(WHAT, why, format!("let your user read it: sudo chmod a+r {POWERCAP}/intel-rapl:*/energy_uj"))
         })?;
         let now = Instant::now();

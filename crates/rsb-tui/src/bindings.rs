@@ -88,7 +88,7 @@ pub fn bindings(state: &State) -> Vec<Binding> {
         ],
         Overlay::Search => vec![
             binding(Action::EndSearch, ENTER, "done", "keeps what was typed"),
-            binding(Action::Back, ESC, "forget it", "looks for nothing"),
+            binding(Action::Back, ESC, "cancel", "clears the filter"),
         ],
         Overlay::Start(_) => vec![
             binding(Action::Begin, ENTER, "start", "begins to measure"),
@@ -298,7 +298,7 @@ fn everywhere(state: &State) -> Vec<Binding> {
         ));
     }
     if !state.shows_run && !state.place().search.is_empty() {
-        all.push(binding(Action::Back, ESC, "show all", "looks for nothing any more"));
+        all.push(binding(Action::Back, ESC, "show all", "clears the filter"));
     }
     all.push(binding(Action::NextStage, (&[Key::Tab], "Tab"), "next page", "goes to the next page of the first line"));
     all.push(binding(Action::PreviousStage, (&[Key::BackTab], "Shift-Tab"), "", "goes to the page before"));

@@ -35,7 +35,7 @@ fn figure(site: &Site<'_>, view: &PageView, (number, chart): (usize, &Chart), zo
     let (title, name) = (escape(&chart.title), escape(&chart.name));
     let (figures, more) = chart_table(chart, POINTS);
     let more = if more > 0 {
-        format!("<p>{} in the file alone.</p>\n", format_count(more, "more figure is", "more figures are"))
+        format!("<p>{} only in the file.</p>\n", format_count(more, "more figure is", "more figures are"))
     } else {
         String::new()
     };

@@ -66,7 +66,7 @@ static TOOLS: [CounterTool; 2] = [
             "it is neither on PATH nor in CUDA's directory",
             "install Nsight Compute (it comes with the CUDA toolkit), set CUDA_HOME, or leave `profiler` at none",
         ],
-        refused: "run `ncu --query-metrics` to see what this GPU counts; where the driver lets administrators alone count \
+        refused: "run `ncu --query-metrics` to see what this GPU counts; where the driver lets only administrators count \
                   (ERR_NVGPUCTRPERM), run as root or load it with NVreg_RestrictProfilingToAdminUsers=0",
         command: ncu::command,
         read: ncu::read,

@@ -203,7 +203,7 @@ fn limit_memory(child: &Child, bytes: u64) -> io::Result<()> {
 
 #[cfg(not(target_os = "linux"))]
 fn limit_memory(_: &Child, _: u64) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "the memory of a child can be bounded on Linux alone"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "the memory of a child can only be limited on Linux"))
 }
 
 #[cfg(not(unix))]

@@ -61,7 +61,7 @@ fn of_pipeline(dir: PathBuf) -> Result<PathBuf, String> {
     if unet.join("config.json").is_file() {
         return Ok(unet);
     }
-    Err("it is a pipeline of diffusers without a UNet, and of those a UNet alone can be measured".to_owned())
+    Err("it is a pipeline of diffusers without a UNet, and only the UNet of one can be measured".to_owned())
 }
 
 /// The weights in the files of `dir`, by their headers; zero where it has no such files, or they cannot be read.

@@ -57,8 +57,8 @@ impl Guard {
         let is_explained = args.no_token.as_ref().is_some_and(|why| !why.trim().is_empty());
         if !address.ip().is_loopback() && token.is_none() && !is_explained {
             return Err(CliError::usage(anyhow!(
-                "at {address} everybody who reaches this machine could read the results: --token-file FILE answers those who know the \
-                 token alone, --no-token \"WHY\" says why that is not needed"
+                "at {address} everybody who reaches this machine could read the results: --token-file FILE answers only those who \
+                 know the token, --no-token \"WHY\" says why that is not needed"
             )));
         }
         if args.no_token.is_some() && !is_explained {

@@ -97,7 +97,7 @@ pub fn refusal(wanted: &Wanted<'_>) -> Option<Reason> {
     let runtime = runtime(name)?;
     if !runtime.backends.contains(&device.backend) {
         let why = format!("{name} does not drive {device}");
-        return Some(Reason::new(what, why, format!("choose --backend {name} alone, or pytorch on {device}")));
+        return Some(Reason::new(what, why, format!("choose only --backend {name}, or pytorch on {device}")));
     }
     if workload == GENERATE && !row.generates() {
         let why = format!("a {} of this class writes no tokens one after another", row.class);
@@ -132,7 +132,7 @@ pub fn refusal(wanted: &Wanted<'_>) -> Option<Reason> {
 fn wrong_type(runtime: &Runtime, dtype: Dtype, device: DeviceRef, what: String) -> Option<Reason> {
     let known: Vec<&str> = runtime.dtypes.iter().map(|known| known.as_str()).collect();
     let why = match dtype {
-        Dtype::I8 if !device.is_cpu() => "PyTorch quantizes for CPUs alone".to_owned(),
+        Dtype::I8 if !device.is_cpu() => "PyTorch only quantizes for CPUs".to_owned(),
         _ if runtime.dtypes.contains(&dtype) => return None,
         _ => format!("{} runs models in {}, and {dtype} is none of them", runtime.name, known.join(", ")),
     };

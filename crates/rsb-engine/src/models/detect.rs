@@ -41,7 +41,9 @@ pub fn detect(path: &str, text: &str, parameters: u64) -> Result<ModelRow, Strin
     let class = config["architectures"][0].as_str().or(of_diffusers);
     let class = class.ok_or("config.json names no architecture; add `architectures`")?.to_owned();
     if of_diffusers.is_some() && !class.contains("UNet") {
-        return Err(format!("it is a {class} of diffusers; of those a UNet alone can be measured: name its directory"));
+        return Err(format!(
+            "it is a {class} of diffusers; only the UNet of a pipeline can be measured: name its directory"
+        ));
     }
     let named = CLASSES.iter().find(|(part, _)| class.contains(part)).map(|(_, family)| *family);
     let has_experts = ["num_local_experts", "num_experts"].iter().any(|name| config[*name].as_u64() > Some(1));

@@ -62,7 +62,7 @@ fn unread_power(one: &ModelCandidate, what: String) -> Reason {
         ModelBasis::Predicted => Reason::new(what, "no power is predicted", "measure the model there"),
         ModelBasis::Measured if one.place.device.starts_with("cpu") => {
             let cure = "on a machine of its own, let your user read /sys/class/powercap/intel-rapl:*/energy_uj, and measure again";
-            Reason::new(what, "the run read no power of the CPU: there was no RAPL, or root alone may read it", cure)
+            Reason::new(what, "the run read no power of the CPU: there was no RAPL, or only root may read it", cure)
         }
         ModelBasis::Measured => {
             Reason::new(what, "the run read no power of the GPU", "look at `doctor` for its sensors, and measure again")

@@ -74,5 +74,5 @@ pub const RUNTIMES_OF_MODELS: &[(&str, &str)] = &[
 
 /// Why nothing else runs on one of [`RUNTIMES_OF_MODELS`].
 pub fn models_alone(name: &str, cure: &str) -> Reason {
-    Reason::new(format!("backend {name}"), "it runs models alone", cure)
+    Reason::new(format!("backend {name}"), "it only runs models", cure)
 }

@@ -227,7 +227,7 @@ impl Device for GpuDevice {
         if let (Some(name), false) =
             (options.provider.as_deref(), chooses || options.provider.as_deref() == Some("native"))
         {
-            return Err(plan::provider(name, operation.name(), "kernels of our own alone (native)"));
+            return Err(plan::provider(name, operation.name(), "only its own kernels (native)"));
         }
         match operation {
             Operation::Gemm(op) => self.gemm(op, options, buffers),

@@ -32,7 +32,7 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
     if op.direction != TransferDirection::DeviceToDevice && op.host_memory == HostMemory::Pageable {
         return Err(unsupported(
             "transfers of pageable memory",
-            "Vulkan copies from and to memory alone that it has allocated itself",
+            "Vulkan only copies from and to memory that it allocated itself",
             "measure pinned memory",
         ));
     }

@@ -43,8 +43,8 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
 const DATASET: [&str; 7] =
     ["dataset_name", "dataset", "dataset_path", "input_len", "output_len", "random_input_len", "random_output_len"];
 
-const NO_DATASET: &str = "vllm records neither the dataset nor the lengths of its requests: compare runs of the same dataset \
-                          alone, or give `--metadata dataset_name=… input_len=… output_len=…`, which the ids then hold";
+const NO_DATASET: &str = "vllm records neither the dataset nor the lengths of its requests: only compare runs of the same \
+                          dataset, or give `--metadata dataset_name=… input_len=… output_len=…`, which the ids then hold";
 
 /// What the tool records of the load. `burstiness` is one unless somebody asked for another.
 const LOAD: [&str; 7] = [

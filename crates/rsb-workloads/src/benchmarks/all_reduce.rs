@@ -299,13 +299,13 @@ impl Task {
             (
                 self.placement == Placement::InPlace && !kind.can_be_in_place(),
                 format!("{kind} in place"),
-                "what is overwritten could not be sent any more",
+                "data that is overwritten cannot be sent",
                 "choose placement=out-of-place",
             ),
             (
                 tree_of_another || (algorithm != AUTO && whole),
                 format!("{kind} by algorithm={algorithm}"),
-                "libraries have rings for what is gathered, scattered or broadcast, a tree for all-reduce alone, and send from \
+                "libraries have rings for what is gathered, scattered or broadcast, a tree only for all-reduce, and send from \
                  one to another without either",
                 "choose algorithm=auto",
             ),

@@ -207,14 +207,14 @@ impl Task {
         if kind != Kind::Step && (overlapped || ![BATCH, BATCH_OF_SOFTWARE].contains(&batch.to_string().as_str())) {
             return Err(Reason::new(
                 "parameters of the case",
-                "a batch, and sums beside the backward pass, are data-parallel's alone",
+                "only data-parallel has a batch, and sums beside the backward pass",
                 "choose --axis operation=data-parallel, or leave `batch_size` and `overlap` out",
             ));
         }
         if (kind == Kind::Copy) != peer.is_some() {
             return Err(Reason::new(
                 "parameters of the case",
-                "peer-copy, and it alone, needs the position of the other GPU",
+                "only peer-copy needs the position of the other GPU, and always",
                 "choose --axis operation=peer-copy with --axis peer=1, or leave `peer` out",
             ));
         }

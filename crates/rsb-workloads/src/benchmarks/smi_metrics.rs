@@ -96,7 +96,7 @@ fn prepare_in<'d>(
     let load = match work(params, device.info().device_type) {
         Some(_) if elsewhere.is_some() => {
             let cure = "choose load=idle, or install the GPU's runtime and leave `gpu` out";
-            let why = "its sensors alone are reached, through the driver's files";
+            let why = "only its sensors are reached, through the driver's files";
             return Err(Failure::Skipped(Reason::new("work for the GPU", why, cure)));
         }
         Some(operation) => Some(Load::prepare(device, operation)?),
@@ -384,7 +384,7 @@ mod tests {
         let fields = prepared.fields(1e3).unwrap();
         assert_eq!((fields.number("gpu_power_w"), fields.number("gpu_clock_mhz")), (Some(290.0), Some(2499.0)));
         for (load, address, word) in
-            [("memory", "0000:03:00.0", "sensors alone"), ("idle", "0000:99:00.0", "nothing in sysfs")]
+            [("memory", "0000:03:00.0", "only its sensors"), ("idle", "0000:99:00.0", "nothing in sysfs")]
         {
             match prepare_in(&options, &at(load, address), &host).err() {
                 Some(Failure::Skipped(reason)) => assert!(reason.why.contains(word), "{reason}"),

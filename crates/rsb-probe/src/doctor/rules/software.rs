@@ -82,7 +82,10 @@ fn without_hip(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
     if let Some(wheel) = in_python.filter(|_| others.is_empty()) {
         return vec![Finding::new(
             FindingSeverity::Note,
-            format!("ROCm {} is there for Python alone", wheel.version.as_deref().unwrap_or("of an unknown version")),
+            format!(
+                "ROCm {} is only installed for Python",
+                wheel.version.as_deref().unwrap_or("of an unknown version")
+            ),
             format!("it came as a package, in {}; native programs do not look there", wheel.path),
             format!("export ROCM_PATH={} to use it for native programs too", wheel.path),
         )];

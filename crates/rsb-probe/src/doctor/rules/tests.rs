@@ -340,7 +340,7 @@ fn libraries() {
     check(
         host(|host| *host = HostFacts { libraries: vec![], installations: vec![wheel], ..host.clone() }),
         Note,
-        ["ROCm 7.10.0 is there for Python alone", "native programs", "ROCM_PATH=/venv/_rocm_sdk_core"],
+        ["ROCm 7.10.0 is only installed for Python", "native programs", "ROCM_PATH=/venv/_rocm_sdk_core"],
     );
     // Release 5 may hold the compiler inside of the library of HIP.
     assert_eq!(
