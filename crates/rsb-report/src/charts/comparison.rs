@@ -104,5 +104,5 @@ fn reach(result: &ComparisonResult, shown: &[Shown<'_>]) -> f64 {
     let changes = shown.iter().map(|(_, [_, middle, _])| middle.abs()).fold(0.0, f64::max);
     let ends = shown.iter().flat_map(|(_, [low, _, high])| [low.abs(), high.abs()]).fold(0.0, f64::max);
     let limit = shown.iter().map(|(each, _)| each.threshold_percent).fold(result.threshold_percent, f64::max);
-    ends.min((2.0 * changes).max(3.0 * limit)).max(1.25 * limit) * 1.05
+    ends.min((2.0 * changes).max(3.0 * limit)).max(1.25 * limit).max(changes) * 1.05
 }

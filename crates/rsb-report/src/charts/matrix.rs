@@ -43,7 +43,7 @@ fn value(result: &BenchmarkResult, key: &str) -> Option<String> {
     }
 }
 
-/// The values of a parameter in the order in which they come.
+/// The values of a parameter: numbers, sizes and shapes from small to large, other values in the order of the run.
 fn distinct(results: &[&BenchmarkResult], key: &str) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
     for value in results.iter().filter_map(|result| value(result, key)) {
@@ -51,7 +51,16 @@ fn distinct(results: &[&BenchmarkResult], key: &str) -> Vec<String> {
             values.push(value);
         }
     }
+    if values.iter().all(|value| magnitudes(value).is_some()) {
+        rsb_model::order::by_key(&mut values, |value| magnitudes(value));
+    }
     values
+}
+
+/// The numbers that order `value`: 65536 of `64KiB`, 32 and 768 of `32x768`; `None` for words such as `copy`.
+fn magnitudes(value: &str) -> Option<Vec<u64>> {
+    let part = |part: &str| if part == "0" { Some(0) } else { rsb_model::shape::parse_bytes(part).ok() };
+    value.split(['x', ',']).map(|text| part(text.trim_matches(['[', ']', ' ']))).collect()
 }
 
 fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Chart> {

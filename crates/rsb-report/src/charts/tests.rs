@@ -446,3 +446,19 @@ fn a_model_has_a_bar_for_each_runtime_of_its_smallest_batch() {
     let bars: Vec<(&str, Vec<f64>)> = chart.datasets.iter().map(|set| (set.name.as_str(), points(set))).collect();
     assert_eq!(bars, [("pytorch on cpu:0", vec![20.0, 60.0]), ("openvino on cpu:0", vec![10.0])]);
 }
+
+#[test]
+fn a_heat_map_orders_sizes_from_small_to_large_and_words_as_they_come() {
+    let mut run = sample::run();
+    run.benchmarks.reverse();
+    let kind = CHART_KINDS.iter().find(|kind| kind.name == "heat-map").unwrap();
+    let charts = kind.draw(&ChartSubject { run: Some(&run), ..ChartSubject::default() });
+    let axes: Vec<_> = charts.iter().flat_map(|chart| [&chart.x_axis, &chart.y_axis]).collect();
+    let mut sized = axes.iter().filter(|axis| axis.title == "size").peekable();
+    assert!(sized.peek().is_some());
+    for axis in sized {
+        let bytes: Vec<u64> =
+            axis.labels.iter().map(|label| rsb_model::shape::parse_bytes(&label.text).unwrap()).collect();
+        assert!(bytes.is_sorted(), "{:?}", axis.labels);
+    }
+}

@@ -104,7 +104,7 @@ const HALF: i32 = 10;
 const AT_THRESHOLD: i32 = 5;
 
 /// The change and its interval, worse to the right: `··········│····┊──●─·`. The marks stand at no change and at the
-/// threshold; what lies beyond the ends is drawn at the end, with an arrow.
+/// threshold. An interval beyond an end has an arrow there, and a change beyond it is the dot before the arrow.
 fn bar(row: &Comparison) -> Option<String> {
     let middle = worsening(row)?;
     let [low, high] = match (row.confidence_interval, row.better) {
@@ -113,14 +113,15 @@ fn bar(row: &Comparison) -> Option<String> {
         (Some([low, high]), Better::Higher) => [-high, -low],
     };
     let scale = f64::from(AT_THRESHOLD) / row.threshold_percent;
-    // A number too large for its type becomes the largest, and then stands at the end.
+    // A number too large for its type becomes the largest, and is drawn at the end.
     let at = |percent: f64| ((percent * scale).round() as i32).clamp(-HALF - 1, HALF + 1);
     let drawable = [low, middle, high].iter().all(|percent| percent.is_finite()) && scale.is_finite() && scale > 0.0;
     let [low, middle, high] = drawable.then(|| [low, middle, high].map(at))?;
+    let dot = if middle.abs() > HALF { (HALF - 1) * middle.signum() } else { middle };
     let glyph = |place: i32| match place {
-        _ if place == middle => '●',
-        _ if place == -HALF && low < -HALF => '◂',
-        _ if place == HALF && high > HALF => '▸',
+        _ if place == dot => '●',
+        _ if place == -HALF && low.min(middle) < -HALF => '◂',
+        _ if place == HALF && high.max(middle) > HALF => '▸',
         0 | AT_THRESHOLD if (low..=high).contains(&place) => '┼',
         _ if (low..=high).contains(&place) => '─',
         0 => '│',

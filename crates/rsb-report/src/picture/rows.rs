@@ -263,7 +263,7 @@ impl Field<'_> {
         }
     }
 
-    /// An arrow where a bar goes on beyond the edge.
+    /// An arrow at the edge if the point is beyond it.
     fn beyond(&mut self, point: &Point, line: usize, paint: Paint) {
         let [low, high] = self.chart.x_axis.bounds;
         let (glyphs, left) = (self.place.glyphs, self.share.left);
@@ -334,6 +334,7 @@ impl Field<'_> {
             DatasetKind::Intervals => {
                 self.interval(point.extent.unwrap_or([point.x; 2]), line, paint);
                 self.grid.put((x, line), mark, paint);
+                self.beyond(point, line, paint);
             }
             DatasetKind::Bars { .. } | DatasetKind::Columns => {
                 if let Some(error) = point.error {

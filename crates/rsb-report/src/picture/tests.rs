@@ -183,6 +183,25 @@ fn colors_are_those_of_the_theme_and_pass_what_presents_pages() {
 }
 
 #[test]
+fn a_change_beyond_the_scale_has_an_arrow_at_the_edge_in_every_renderer() {
+    for kind in [DatasetKind::Bars { thickness: 0.5 }, DatasetKind::Intervals] {
+        let drawn = |x: f64| {
+            let mut chart = chart(kind, AxisScale::Rows);
+            chart.x_axis = axis("change, %", [-20.0, 20.0], AxisScale::Linear);
+            chart.datasets[0].points = vec![Point::at(x, 1.0)];
+            let arrows = crate::svg(&chart).unwrap().matches("<polygon").count();
+            (plain(&chart, (60, 12), Glyphs::Unicode), plain(&chart, (60, 12), Glyphs::Ascii), arrows)
+        };
+        let (_, _, within) = drawn(19.0);
+        for (x, arrow, ascii) in [(26.0, '▶', '>'), (-26.0, '◀', '<')] {
+            let (unicode, plain, arrows) = drawn(x);
+            assert!(unicode.contains(arrow) && plain.contains(ascii), "{kind:?} {x}\n{unicode}\n{plain}");
+            assert_eq!(arrows, within + 1, "{kind:?} {x}");
+        }
+    }
+}
+
+#[test]
 fn pictures_at_a_glance() {
     let (run, comparison, trends) = (sample::run(), sample::comparison(), sample::trends());
     let of = |name: &str| {

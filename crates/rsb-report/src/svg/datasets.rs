@@ -168,17 +168,18 @@ fn column(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<
     canvas.rectangle((left, layout.y(point.y)), (right.max(left + 1.0), layout.frame.bottom), paint);
 }
 
-/// A dot with its interval; an arrow head where the interval goes on beyond the edge.
+/// A dot with its interval, and an arrow head where the interval or the dot is beyond the edge.
 fn interval(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<'_>) {
     let color = paint;
     let y = layout.y(point.y);
     let [low, high] = point.extent.unwrap_or([point.x; 2]);
     canvas.line((layout.x(low), y), (layout.x(high), y), (color, 2));
-    for (value, out) in [(low, -1.0), (high, 1.0)] {
+    for (value, out) in [(low.min(point.x), -1.0), (high.max(point.x), 1.0)] {
         let at = layout.x(value);
+        let is_beyond = if out < 0.0 { at <= layout.frame.left } else { at >= layout.frame.right };
         if layout.shows(value) {
             canvas.line((at, y - 4.0), (at, y + 4.0), (color, 2));
-        } else {
+        } else if is_beyond {
             canvas.polygon(&[(at + 7.0 * out, y), (at, y - 5.0), (at, y + 5.0)], color);
         }
     }
