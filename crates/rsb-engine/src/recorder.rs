@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use rsb_model::run::ReplicateProgress;
 use rsb_model::{BenchmarkResult, Environment, Event, Run, Timestamp};
 use rsb_store::{Journal, Store, StoreError, new_run_id, programs};
 
@@ -48,10 +49,14 @@ impl Recorder {
         Ok(Self { run, journal, problem })
     }
 
-    /// Keeps what an event says of a case, in place of what was known of it before.
+    /// Keeps the result that an event reports, and how far the run is.
     pub fn on_event(&mut self, event: &Event) {
-        if let Event::CaseUpdated(result) = event {
-            self.keep(result);
+        match event {
+            Event::ReplicateStarted { step, steps, .. } => {
+                self.journal.set_progress(ReplicateProgress { done: *step, total: *steps });
+            }
+            Event::CaseUpdated(result) => self.keep(result),
+            _ => {}
         }
     }
 

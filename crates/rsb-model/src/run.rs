@@ -72,6 +72,15 @@ pub struct CaseNote {
     pub varies: bool,
 }
 
+/// How many replicates of its cases a run has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplicateProgress {
+    /// Replicates taken, over all cases.
+    pub done: usize,
+    /// Replicates that the run takes, over all cases.
+    pub total: usize,
+}
+
 /// How many cases ended how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {

@@ -9,8 +9,10 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use rsb_model::json;
+use rsb_model::run::ReplicateProgress;
 use rsb_model::{BenchmarkResult, CaseId, Run, RunId, Timestamp};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::error::StoreError;
 use crate::files::{self, DATABASE, JOURNAL_SUFFIX, RUNS};
@@ -41,8 +43,15 @@ enum Line<'a> {
     Run(&'a Run),
     /// How many cases were to be run.
     Planned(usize),
+    /// How far the run is with the next result.
+    Progress(ReplicateProgress),
     /// A case that ended.
     Result(&'a BenchmarkResult),
+}
+
+/// Reads the progress that `line` of a journal reports.
+pub fn progress_of(line: &Value) -> Option<ReplicateProgress> {
+    json::from_value(line.get("progress")?).ok()
 }
 
 /// The journal of a run that is being measured.
@@ -60,6 +69,8 @@ pub struct Journal {
     results: Vec<BenchmarkResult>,
     /// How many of `results` are on disk.
     written: usize,
+    /// Written with the next result.
+    progress: Option<ReplicateProgress>,
 }
 
 impl Journal {
@@ -82,7 +93,8 @@ impl Journal {
         let (path, file) = reserve(&results_dir.join(RUNS), &mut run.run_id)?;
         let _ = file.try_lock();
         drop(guard);
-        let mut journal = Self { results_dir: results_dir.to_owned(), path, file, whole: 0, run, results, written: 0 };
+        let results_dir = results_dir.to_owned();
+        let mut journal = Self { results_dir, path, file, whole: 0, run, results, written: 0, progress: None };
         let begun = journal.line(&Line::Run(&journal.run.clone())).and_then(|()| journal.flush());
         if begun.is_err() {
             // An empty journal says nothing; whether it goes or stays, the error is what matters.
@@ -107,6 +119,11 @@ impl Journal {
     /// When the journal cannot be written.
     pub fn plan(&mut self, cases: usize) -> Result<(), StoreError> {
         self.line(&Line::Planned(cases))
+    }
+
+    /// Sets how far the run is once the next result is added.
+    pub const fn set_progress(&mut self, progress: ReplicateProgress) {
+        self.progress = Some(progress);
     }
 
     /// Keeps `result`, in place of an earlier one of the same case, and has it on disk when this returns.
@@ -181,8 +198,9 @@ impl Journal {
         while self.written < self.results.len() {
             let next: Vec<&BenchmarkResult> = self.results.iter().skip(self.written).take(AT_ONCE).collect();
             let count = next.len();
-            let bytes: io::Result<Vec<Vec<u8>>> =
-                next.into_iter().map(|result| line_of(&Line::Result(result))).collect();
+            let progress = self.progress.take().map(Line::Progress);
+            let lines = progress.into_iter().chain(next.into_iter().map(Line::Result));
+            let bytes: io::Result<Vec<Vec<u8>>> = lines.map(|line| line_of(&line)).collect();
             let written = bytes.and_then(|lines| self.append(&lines.concat()));
             written.map_err(|source| StoreError::write(&self.path, source))?;
             self.written += count;

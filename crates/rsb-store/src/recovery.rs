@@ -4,12 +4,13 @@ use std::fs::{self, File, TryLockError};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
+use rsb_model::run::ReplicateProgress;
 use rsb_model::{BenchmarkResult, Note, Run, json};
 use serde_json::Value;
 
 use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, JOURNAL_SUFFIX, RUNS};
-use crate::journal::write_run;
+use crate::journal::{progress_of, write_run};
 use crate::read;
 
 /// Recovers every journal within `results_dir` whose writer is dead, and says what was done.
@@ -66,6 +67,8 @@ pub struct JournalProgress {
     pub run: Run,
     /// How many cases it has, where that is known.
     pub planned: Option<usize>,
+    /// How many replicates it has taken; `None` before the first result of a replicate.
+    pub progress: Option<ReplicateProgress>,
 }
 
 /// The runs whose writers live, with what they have measured so far.
@@ -78,11 +81,12 @@ fn so_far(journal: &Path) -> Option<JournalProgress> {
     let bytes = fs::read(journal).ok()?;
     let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
     let mut run = header(journal, lines.next()?).ok()?;
-    let (mut planned, mut dropped) = (None, 0);
+    let (mut planned, mut progress, mut dropped) = (None, None, 0);
     for line in lines.filter_map(|line| json::parse_bytes(line).ok()) {
+        progress = progress_of(&line).or(progress);
         take_line(&line, &mut run, &mut planned, &mut dropped);
     }
-    Some(JournalProgress { run, planned: planned.and_then(|cases| usize::try_from(cases).ok()) })
+    Some(JournalProgress { run, planned: planned.and_then(|cases| usize::try_from(cases).ok()), progress })
 }
 
 /// The runs whose writers live, without what they have measured so far.
@@ -172,7 +176,7 @@ fn take_line(line: &Value, run: &mut Run, planned: &mut Option<u64>, dropped: &m
     } else if let Some(result) = line.get("result") {
         let result: BenchmarkResult = read::result_from(result, run.benchmarks.len(), run.started);
         run.keep(result);
-    } else {
+    } else if line.get("progress").is_none() {
         *dropped += 1;
     }
 }

@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use rsb_model::run::ReplicateProgress;
 use rsb_model::{BenchmarkResult, CaseId, Environment, Fingerprint, Note, Run};
 
 use crate::error::{StoreError, StoreNotice};
@@ -135,8 +136,14 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
     let store = dir.write();
     let mut journal = store.begin(&run("x", 0)).unwrap();
     journal.plan(5).unwrap();
-    journal.add(&measured("a", 1.0)).unwrap();
     journal.add(&skipped("b")).unwrap();
+    let progress = || store.progress().remove(0).progress;
+    assert_eq!(progress(), None, "no replicate has ended");
+    let third = ReplicateProgress { done: 3, total: 20 };
+    journal.set_progress(third);
+    assert_eq!(progress(), None, "it ends with its result");
+    journal.add(&measured("a", 1.0)).unwrap();
+    assert_eq!(progress(), Some(third));
     assert_eq!(notices(&dir.write()), Vec::<String>::new(), "a live writer is left alone");
     let path = dir.path().join("runs/x.partial.jsonl");
     drop(journal);
@@ -147,7 +154,7 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
     assert_eq!(*store.notices(), [StoreNotice::Recovered { path: run_file.clone(), cases: 2, dropped: 1 }]);
     assert!(!path.exists());
     let recovered = read_run(&run_file).unwrap();
-    assert_eq!(recovered.benchmarks, [measured("a", 1.0), skipped("b")]);
+    assert_eq!(recovered.benchmarks, [skipped("b"), measured("a", 1.0)]);
     assert_eq!(recovered.finished, None);
     assert_eq!(recovered.notes, [Note::CutOff { ended: 2, planned: Some(5), torn_lines: 1 }]);
     assert_eq!(store.runs().unwrap().len(), 1);

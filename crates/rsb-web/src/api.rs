@@ -45,5 +45,5 @@ fn machines(source: &dyn PageSource) -> SourceResult<Vec<Value>> {
 }
 
 fn live(live: &LiveRun) -> Value {
-    value!({ "run": live.run, "planned": live.planned })
+    value!({ "run": live.run, "planned": live.planned, "progress": live.progress })
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rsb_model::finding::Finding;
 use rsb_model::record::{HealthDocument, RecommendDocument, Recommendation, SeriesTrend, ThresholdCheck, TrackedAlert};
+use rsb_model::run::ReplicateProgress;
 use rsb_model::{ComparisonResult, Environment, Outcome, Run, Timestamp};
 use rsb_report::{BaselineRow, Report, RunRow};
 use serde::Serialize;
@@ -239,4 +240,6 @@ pub struct LiveRun {
     pub run: Run,
     /// How many cases it has, where that is known.
     pub planned: Option<usize>,
+    /// How many replicates it has taken; `None` before the first result of a replicate.
+    pub progress: Option<ReplicateProgress>,
 }

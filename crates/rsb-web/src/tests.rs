@@ -231,6 +231,16 @@ fn documents_are_versioned_and_errors_say_why_in_their_own_form() {
 }
 
 #[test]
+fn the_live_page_counts_replicates_and_cases_with_a_result() {
+    let source = MadeUp::new("x");
+    let html = page(&served(&source), PageView::Live);
+    assert!(html.contains("<progress value=\"10\" max=\"35\">"), "{html}");
+    assert!(html.contains("10 of 35 replicates, 14 of 14 cases with a result"), "{html}");
+    let document: Value = serde_json::from_str(&open(&served(&source), "api/live")).unwrap();
+    assert_eq!(document["live"][0]["progress"]["done"], 10);
+}
+
+#[test]
 fn a_search_finds_cases_and_runs_and_says_when_it_does_not() {
     let source = MadeUp::new("64");
     let site = served(&source);

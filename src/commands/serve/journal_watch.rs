@@ -11,8 +11,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use rsb_model::json;
+use rsb_model::run::ReplicateProgress;
 use rsb_model::shown::clean;
-use rsb_store::JOURNAL_SUFFIX;
+use rsb_report::number::format_count;
+use rsb_store::{JOURNAL_SUFFIX, progress_of};
 use serde_json::Value;
 use tokio::sync::broadcast::{Receiver, Sender, channel};
 
@@ -66,12 +68,11 @@ fn tell(runs: &Path, (mut journals, changes): (Journals, &Changes), sender: &Sen
 #[derive(Default)]
 struct Journals(HashMap<PathBuf, Tail>);
 
-/// How far a journal was read.
+/// How far a journal was read, and the progress that it reports.
 #[derive(Default)]
 struct Tail {
     offset: u64,
-    ended: Vec<String>,
-    planned: Option<u64>,
+    progress: Option<ReplicateProgress>,
 }
 
 impl Journals {
@@ -88,7 +89,7 @@ impl Journals {
         for path in there {
             let tail = self.0.entry(path.clone()).or_default();
             if let Some(last) = tail.read(&path) {
-                messages.push(tail.told(&run_of(&path), &last));
+                messages.push(tail.message(&run_of(&path), &last));
             }
         }
         messages
@@ -121,20 +122,18 @@ impl Tail {
 
     fn take(&mut self, line: &[u8]) -> Option<String> {
         let line = json::parse_bytes(line).ok()?;
-        self.planned = line.get("planned").and_then(Value::as_u64).or(self.planned);
+        self.progress = progress_of(&line).or(self.progress);
         let result = line.get("result")?;
-        let id = result.get("benchmark_id")?.as_str()?.to_owned();
+        let id = result.get("benchmark_id")?.as_str()?;
         let outcome = result.get("outcome").and_then(Value::as_str).unwrap_or_default();
-        // A case comes again after each replicate.
-        if !self.ended.contains(&id) {
-            self.ended.push(id.clone());
-        }
         Some(format!("{id} {outcome}"))
     }
 
-    fn told(&self, run: &str, last: &str) -> String {
-        let of = self.planned.map_or_else(String::new, |planned| format!(" of {planned}"));
-        format!("{run}: {}{of} cases, the last was {}.", self.ended.len(), clean(last))
+    fn message(&self, run: &str, last: &str) -> String {
+        let progress = self.progress.map_or_else(String::new, |ReplicateProgress { done, total }| {
+            format!("{done} of {}, ", format_count(total, "replicate", "replicates"))
+        });
+        format!("{run}: {progress}last case {}.", clean(last))
     }
 }
 
@@ -191,16 +190,19 @@ mod tests {
         };
         let mut journals = Journals::default();
         let result = |id: &str| format!("{{\"result\":{{\"benchmark_id\":\"{id}\",\"outcome\":\"measured\"}}}}\n");
-        add("{\"run\":{}}\n{\"planned\":2}\n");
+        let progress = |done: usize| format!("{{\"progress\":{{\"done\":{done},\"total\":35}}}}\n");
+        add("{\"run\":{}}\n{\"planned\":7}\n");
         assert_eq!(journals.look(dir.path()), Vec::<String>::new());
         let (whole, half) = (result("a"), result("b"));
         add(&whole);
-        add(&half[..10]);
-        let told = "20261121T090312Z_1a2b3c4: 1 of 2 cases, the last was a measured.";
-        assert_eq!(journals.look(dir.path()), [told]);
-        add(&half[10..]);
+        assert_eq!(journals.look(dir.path()), ["20261121T090312Z_1a2b3c4: last case a measured."]);
+        add(&progress(9));
         add(&whole);
-        assert_eq!(journals.look(dir.path()), ["20261121T090312Z_1a2b3c4: 2 of 2 cases, the last was a measured."]);
+        add(&progress(10));
+        add(&half[..10]);
+        assert_eq!(journals.look(dir.path()), ["20261121T090312Z_1a2b3c4: 10 of 35 replicates, last case a measured."]);
+        add(&half[10..]);
+        assert_eq!(journals.look(dir.path()), ["20261121T090312Z_1a2b3c4: 10 of 35 replicates, last case b measured."]);
         assert_eq!(journals.look(dir.path()), Vec::<String>::new());
         fs::remove_file(&path).unwrap();
         assert_eq!(journals.look(dir.path()), ["The run 20261121T090312Z_1a2b3c4 is over: load this page again."]);
@@ -216,6 +218,6 @@ mod tests {
         let mut heard = watch.listen().unwrap();
         let line = "{\"result\":{\"benchmark_id\":\"a\",\"outcome\":\"failed\"}}\n";
         fs::write(runs.join(format!("x{JOURNAL_SUFFIX}")), line).unwrap();
-        assert_eq!(heard.blocking_recv().unwrap(), "x: 1 cases, the last was a failed.");
+        assert_eq!(heard.blocking_recv().unwrap(), "x: last case a failed.");
     }
 }

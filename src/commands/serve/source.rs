@@ -327,7 +327,11 @@ impl PageSource for StoreSource {
     }
 
     fn live(&self) -> SourceResult<Vec<LiveRun>> {
-        let live = |live: rsb_store::JournalProgress| LiveRun { run: live.run, planned: live.planned };
+        let live = |live: rsb_store::JournalProgress| LiveRun {
+            run: live.run,
+            planned: live.planned,
+            progress: live.progress,
+        };
         Ok(self.store().progress().into_iter().map(live).collect())
     }
 }

@@ -1,6 +1,7 @@
-//! What is being measured, as it is told between cases.
+//! Runs that are being measured, updated between cases.
 
 use rsb_model::BenchmarkResult;
+use rsb_model::run::ReplicateProgress;
 use rsb_report::html::element::{escape, prose, table};
 use rsb_report::label::{headline_text, split_id, time_text};
 use rsb_report::number::{format_count, format_moment};
@@ -24,21 +25,26 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
         sheet.push(&told(run));
     }
     sheet.push(&format!(
-        "<p class=\"note\" id=\"live\" data-events=\"{EVENTS}\" role=\"status\">While a case is timed, nothing is sent: a message comes when a \
-         case has ended, and says so here. The page itself stays as it is until you load it again.</p>\n"
+        "<p class=\"note\" id=\"live\" data-events=\"{EVENTS}\" role=\"status\">Nothing is sent while a case is timed: a message appears here \
+         after each replicate. Reload the page for new results.</p>\n"
     ));
     Ok(sheet)
 }
 
 fn told(live: &LiveRun) -> String {
     let run = &live.run;
-    let ended = run.benchmarks.len();
-    let bar = live.planned.map_or_else(String::new, |planned| {
+    let with_result = run.benchmarks.len();
+    let cases = live.planned.map_or_else(
+        || format!("{} with a result", format_count(with_result, "case", "cases")),
+        |planned| format!("{with_result} of {} with a result", format_count(planned, "case", "cases")),
+    );
+    let replicates = live.progress.map_or_else(String::new, |ReplicateProgress { done, total }| {
         format!(
-            "<p><progress value=\"{ended}\" max=\"{planned}\">{ended} of {planned}</progress> {ended} of {}</p>\n",
-            format_count(planned, "case", "cases")
+            "<progress value=\"{done}\" max=\"{total}\">{done} of {total}</progress> {done} of {}, ",
+            format_count(total, "replicate", "replicates")
         )
     });
+    let bar = format!("<p>{replicates}{cases}</p>\n");
     let head = format!("suite {}, profile {}, began {}", run.suite, run.profile, format_moment(run.started));
     format!(
         "<section aria-labelledby=\"live-{0}\"><h2 id=\"live-{0}\">{0}</h2>\n<p>{1}</p>\n{bar}{2}</section>\n",

@@ -10,6 +10,7 @@ use rsb_model::record::{
     AlertState, ChangeRange, EnvironmentSummary, HealthDocument, HealthItem, OverallStatus, RecommendDocument,
     Recommendation, RunPoint, SeriesMove, Severity, TrackedAlert,
 };
+use rsb_model::run::ReplicateProgress;
 use rsb_model::{
     BenchmarkResult, BenchmarkType, Better, ComparisonResult, DeviceType, Environment, Fields, Outcome, Reason, Run,
     RunId, Samples, Timestamp,
@@ -329,6 +330,7 @@ impl PageSource for MadeUp {
     }
 
     fn live(&self) -> SourceResult<Vec<LiveRun>> {
-        Ok(vec![LiveRun { run: made_up(&self.name, 0, 0), planned: Some(40) }])
+        let progress = Some(ReplicateProgress { done: 10, total: 35 });
+        Ok(vec![LiveRun { run: made_up(&self.name, 0, 0), planned: Some(CASES + 2), progress }])
     }
 }
