@@ -131,7 +131,9 @@ fn a_whole_run_by_keys_in_a_real_terminal() {
     bench.write("rusty-stack-bench.toml", SMALL_SUITE);
     let Some(screen) = Screen::begin(&bench, &["tui"]) else { return };
     screen.wait_for("✓ suite quick");
-    screen.press(&["/", "custom", "Enter", "Enter"]);
+    screen.press(&["/", "custom", "Enter"]);
+    screen.wait_for("2 cases, profile quick");
+    screen.press(&["Enter"]);
     screen.wait_for("2 cases to measure, profile quick");
     screen.press(&["Enter"]);
     screen.wait_for("is complete");
@@ -139,7 +141,7 @@ fn a_whole_run_by_keys_in_a_real_terminal() {
     assert_eq!(bench.run_files().len(), 1);
     // Again, and the comparison follows by itself.
     screen.press(&["Escape"]);
-    screen.wait_for("what holds `custom`");
+    screen.wait_for("only rows that contain `custom`");
     screen.press(&["Enter"]);
     screen.wait_for("2 cases to measure");
     screen.press(&["Enter"]);

@@ -199,7 +199,7 @@ fn of_stage(state: &State) -> Vec<Binding> {
                 "open a run",
                 "shows the results and charts of any stored run",
             ));
-            all.extend([search, next, reload]);
+            all.extend([if state.filters_rows() { search } else { find }, next, reload]);
             all.extend(moves());
         }
         _ => {
@@ -298,7 +298,12 @@ fn everywhere(state: &State) -> Vec<Binding> {
         ));
     }
     if !state.shows_run && !state.place().search.is_empty() {
-        all.push(binding(Action::Back, ESC, "show all", "clears the filter"));
+        let (word, about) = if state.filters_rows() {
+            ("show all", "clears the filter")
+        } else {
+            ("clear search", "clears the search text")
+        };
+        all.push(binding(Action::Back, ESC, word, about));
     }
     all.push(binding(Action::NextStage, (&[Key::Tab], "Tab"), "next page", "goes to the next page of the first line"));
     all.push(binding(Action::PreviousStage, (&[Key::BackTab], "Shift-Tab"), "", "goes to the page before"));

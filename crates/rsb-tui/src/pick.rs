@@ -59,6 +59,32 @@ pub(crate) fn choices(side: PickedSide, runs: &[RunRow], baselines: &[BaselineRo
     saved.iter().map(baseline).chain(runs.iter().map(run)).collect()
 }
 
+/// Two sides to compare: of one suite, on one machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ComparablePair {
+    pub(crate) older: String,
+    pub(crate) newer: String,
+}
+
+impl ComparablePair {
+    /// The newest of `runs` for which `older` finds another side.
+    pub(crate) fn newest(runs: &[RunRow], older: impl Fn(&RunRow) -> Option<String>) -> Option<Self> {
+        let measured = runs.iter().filter(|run| run.measured > 0);
+        measured.into_iter().find_map(|run| Some(Self { older: older(run)?, newer: run.run_id.clone() }))
+    }
+}
+
+/// The run before `run` of the same suite on the same machine.
+pub(crate) fn earlier_run(runs: &[RunRow], run: &RunRow) -> Option<String> {
+    run_before(runs, &run.run_id, &run.suite, None).map(|row| row.run_id.clone())
+}
+
+/// The baseline of the suite and machine of `run`.
+pub(crate) fn saved_baseline(baselines: &[BaselineRow], run: &RunRow) -> Option<String> {
+    let found = baselines.iter().find(|row| row.name == run.suite && row.machine == run.machine);
+    found.map(|row| row.name.clone())
+}
+
 /// The newest run before `run` of the same suite on the same machine: what a person means by "the run before".
 pub(crate) fn run_before<'r>(
     runs: &'r [RunRow],

@@ -1,6 +1,9 @@
 //! The stages, and what each offers to run.
 
+use rsb_model::{Profile, Suite};
 use rsb_report::CaseRow;
+
+use crate::command::Wish;
 
 /// A stage: a page of its own, from what can be known before anything is installed to what went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,11 +90,23 @@ pub struct Offer {
     pub name: String,
     /// What it measures, in a line.
     pub about: String,
-    /// Where its benchmarks can run, and why they cannot elsewhere.
+    /// Where its benchmarks run, each with the number of planned cases, and why they cannot run elsewhere.
     pub rows: Vec<CaseRow>,
+    /// Cases that are measured if it is started as it is.
+    pub cases: usize,
+    /// The profile that those cases are planned for.
+    pub profile: Profile,
 }
 
 impl Offer {
+    /// What starting it measures.
+    pub fn wish(&self) -> Wish {
+        match self.kind {
+            OfferKind::Suite => Wish { suite: self.name.parse::<Suite>().ok(), ..Wish::default() },
+            OfferKind::Benchmark => Wish { names: vec![self.name.clone()], ..Wish::default() },
+        }
+    }
+
     /// Whether anything of it can run here.
     pub(crate) fn is_runnable(&self) -> bool {
         self.rows.iter().any(|row| row.missing.is_none() && row.cases > 0)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rsb_model::finding::Finding;
-use rsb_model::{ComparisonResult, Environment, Profile};
+use rsb_model::{ComparisonResult, Environment};
 use rsb_report::{BaselineRow, RunRow};
 
 use crate::command::{Subject, Wish};
@@ -116,7 +116,6 @@ pub struct State {
     pub(crate) compares_next: bool,
     /// Whether the program ends with the run.
     pub(crate) leaves_after_run: Option<u8>,
-    pub(crate) profile: Option<Profile>,
     pub(crate) said: VecDeque<String>,
     /// A sentence for the person, until the next key.
     pub(crate) notice: Option<String>,
@@ -142,7 +141,6 @@ impl State {
             run: None,
             compares_next: false,
             leaves_after_run: None,
-            profile: None,
             said: VecDeque::new(),
             notice: None,
             shown: Shown::default(),
@@ -166,6 +164,11 @@ impl State {
 
     pub(crate) fn place_mut(&mut self) -> &mut Place {
         self.places.entry(self.stage).or_default()
+    }
+
+    /// Whether the page lists only the rows that match the search. Other pages scroll to the match.
+    pub(crate) fn filters_rows(&self) -> bool {
+        self.stage.offers_runs() || self.stage == Stage::History && self.place().view == 0
     }
 
     /// What the stage lists that fits what is looked for.
@@ -224,6 +227,10 @@ impl State {
             return;
         }
         self.notice = Some(text.trim().to_owned());
+        // Planning each offer repeats a note of the configuration.
+        if self.said.back() == Some(&text) {
+            return;
+        }
         self.said.push_back(text);
         if self.said.len() > MOST_SAID {
             self.said.pop_front();

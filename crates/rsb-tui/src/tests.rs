@@ -1,6 +1,7 @@
 //! Pictures at three sizes, the colors of verdicts, recorded events, random keys, and a person who reads the help alone.
 
 mod newcomer;
+mod pages;
 mod pictures;
 mod random;
 mod replay;

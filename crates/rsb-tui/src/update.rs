@@ -87,7 +87,7 @@ fn enter(state: &mut State) -> Vec<Command> {
     if state.is_measuring() {
         return Vec::new();
     }
-    let Some(subject) = state.lacks(state.stage) else { return Vec::new() };
+    let Some(subject) = state.lacks(state.stage) else { return act::open_comparison(state) };
     state.expect(subject);
     vec![Command::Load(subject)]
 }

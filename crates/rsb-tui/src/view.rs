@@ -124,8 +124,8 @@ fn status(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
         measured
     } else if state.shows_run {
         Line::default()
-    } else if !state.place().search.is_empty() {
-        Line::styled(format!("what holds `{}`", state.place().search), palette.tone(Tone::Caution))
+    } else if !state.place().search.is_empty() && state.filters_rows() {
+        Line::styled(format!("only rows that contain `{}`", state.place().search), palette.tone(Tone::Caution))
     } else {
         Line::styled(state.stage.about(), palette.tone(Tone::Dim))
     };

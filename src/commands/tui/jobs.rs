@@ -11,7 +11,7 @@ use rsb_engine::measure::Settings;
 use rsb_engine::plan::{Machine, Plan, Selection};
 use rsb_engine::{Directories, machine, run as engine};
 use rsb_model::json;
-use rsb_model::{Event, Outcome, Reason, Timestamp};
+use rsb_model::{Event, Outcome, Profile, Reason, Timestamp};
 use rsb_probe::ProbeOptions;
 use rsb_report::Style;
 use rsb_store::{MergedFile, Store};
@@ -85,7 +85,8 @@ impl JobWorker {
         Ok(Message::Loaded(match subject {
             Subject::Offers => {
                 let here = machine::here();
-                let offers = offers::offers(&here, &self.config.custom);
+                let planned = |wish: &Wish| self.planned(wish, &here).ok();
+                let offers = offers::offers(&here, &self.config.custom, planned);
                 self.machine = Some(here);
                 LoadedDocument::Offers(offers)
             }
@@ -129,13 +130,20 @@ impl JobWorker {
         settings::resolve(&wish.names, wish.suite, &args, &self.config)
     }
 
-    fn preview(&mut self, wish: &Wish) -> Result<PlanSummary, CliError> {
+    /// What `wish` measures on `machine`, and the profile.
+    fn planned(&self, wish: &Wish, machine: &Machine) -> Result<(Plan, Profile), CliError> {
         let (selection, settings) = self.resolved(wish)?;
-        let here = self.machine.get_or_insert_with(machine::here);
-        let plan = settings::plan(&selection, here, &self.config)?;
+        Ok((settings::plan(&selection, machine, &self.config)?, settings.profile))
+    }
+
+    fn preview(&mut self, wish: &Wish) -> Result<PlanSummary, CliError> {
+        let here = self.machine.take().unwrap_or_else(machine::here);
+        let planned = self.planned(wish, &here);
+        self.machine = Some(here);
+        let (plan, profile) = planned?;
         Ok(PlanSummary {
             cases: plan.cases.len(),
-            profile: settings.profile.as_str().to_owned(),
+            profile: profile.as_str().to_owned(),
             without: counted(&plan),
             notes: plan.notes.iter().map(ToString::to_string).collect(),
         })

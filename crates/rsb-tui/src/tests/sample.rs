@@ -4,8 +4,8 @@ use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::record::{BenchmarkResult, ComparisonResult, Percentiles, Statistics, TrendDocument};
 use rsb_model::run::Counts;
 use rsb_model::{
-    Case, CaseId, DeviceRef, DeviceType, Environment, Event, Fields, Outcome, Params, Reason, Run, RunId, RunStatus,
-    Samples, Timestamp,
+    Case, CaseId, DeviceRef, DeviceType, Environment, Event, Fields, Outcome, Params, Profile, Reason, Run, RunId,
+    RunStatus, Samples, Timestamp,
 };
 use rsb_report::{BaselineRow, CaseRow, RunRow};
 use serde_json::json;
@@ -30,7 +30,8 @@ fn row(benchmark: &str, backend: &str) -> CaseRow {
 }
 
 fn offer(stage: Stage, kind: OfferKind, name: &str, about: &str, rows: Vec<CaseRow>) -> Offer {
-    Offer { stage, kind, name: name.to_owned(), about: about.to_owned(), rows }
+    let cases = rows.iter().map(|row| row.cases).sum();
+    Offer { stage, kind, name: name.to_owned(), about: about.to_owned(), rows, cases, profile: Profile::Quick }
 }
 
 pub(super) fn offers() -> Message {
@@ -157,7 +158,7 @@ pub(super) fn happened((second, event): (i64, Event)) -> Message {
     Message::Happened { event, at: at(second) }
 }
 
-fn stored(id: &str, second: i64) -> RunRow {
+pub(super) fn stored(id: &str, second: i64) -> RunRow {
     let Counts { measured, skipped, failed, .. } = run(id).counts();
     RunRow {
         run_id: id.to_owned(),

@@ -1,11 +1,12 @@
 //! What a person does.
 
-use rsb_model::{Profile, Suite};
+use rsb_model::Profile;
+use rsb_report::RunRow;
 
 use super::{enter, go_to, leave, reload, show_run};
 use crate::bindings::{Action, picked};
 use crate::command::{Command, Subject, Wish};
-use crate::pick::{self, PickChoice, PickList, PickedSide};
+use crate::pick::{self, ComparablePair, PickChoice, PickList, PickedSide};
 use crate::run_page::RunPage;
 use crate::stage::{Offer, OfferKind, Stage};
 use crate::state::{Loadable, Overlay, StartPanel, State};
@@ -14,7 +15,7 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
     match action {
         Action::Quit | Action::QuitAtOnce => return leave(state, action),
         Action::Help => state.overlay = Overlay::Help,
-        Action::Back => back(state),
+        Action::Back => return back(state),
         Action::NextStage => return go_to(state, state.stage.next()),
         Action::PreviousStage => return go_to(state, state.stage.previous()),
         Action::GoTo(stage) => return go_to(state, stage),
@@ -54,12 +55,16 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Command> {
     Vec::new()
 }
 
-fn back(state: &mut State) {
+fn back(state: &mut State) -> Vec<Command> {
     match std::mem::take(&mut state.overlay) {
-        Overlay::None if state.shows_run => state.shows_run = false,
+        Overlay::None if state.shows_run => {
+            state.shows_run = false;
+            return enter(state);
+        }
         Overlay::None | Overlay::Search => state.place_mut().search.clear(),
         Overlay::Help | Overlay::Start(_) | Overlay::Pick(_) | Overlay::Leave => {}
     }
+    Vec::new()
 }
 
 /// How many rows can be selected on the page; none where it is scrolled.
@@ -69,8 +74,8 @@ fn rows(state: &State) -> Option<usize> {
     }
     match state.stage {
         _ if state.shows_run => None,
-        stage if stage.offers_runs() => Some(state.listed().len()),
-        Stage::History if state.place().view == 0 => Some(crate::view::series_count(state)),
+        Stage::History if state.filters_rows() => Some(crate::view::series_count(state)),
+        _ if state.filters_rows() => Some(state.listed().len()),
         _ => None,
     }
 }
@@ -145,16 +150,11 @@ fn mark(state: &mut State) -> Vec<Command> {
 
 /// What Enter is about: everything marked, else the offer that is selected.
 fn wish(state: &State) -> Option<Wish> {
-    let profile = state.profile;
     let marked = state.place().marked;
     if !marked.is_empty() {
-        return Some(Wish { names: marked.into_iter().collect(), suite: None, profile });
+        return Some(Wish { names: marked.into_iter().collect(), ..Wish::default() });
     }
-    let offer: &Offer = state.selected_offer()?;
-    Some(match offer.kind {
-        OfferKind::Suite => Wish { names: Vec::new(), suite: offer.name.parse::<Suite>().ok(), profile },
-        OfferKind::Benchmark => Wish { names: vec![offer.name.clone()], suite: None, profile },
-    })
+    state.selected_offer().map(Offer::wish)
 }
 
 fn choose(state: &mut State) -> Vec<Command> {
@@ -202,7 +202,6 @@ fn change_profile(state: &mut State, by: isize) -> Vec<Command> {
     let at = Profile::ALL.iter().position(|profile| *profile == now).unwrap_or(0);
     let next = Profile::ALL.get(turned(at, by, Profile::ALL.len())).copied();
     (panel.wish.profile, panel.plan) = (next, Loadable::Loading);
-    state.profile = next;
     vec![Command::Plan(panel.wish.clone())]
 }
 
@@ -249,45 +248,59 @@ pub(super) fn compare_run(state: &mut State) -> Vec<Command> {
     let machine = rsb_model::Fingerprint::of(&run.run.environment).slug();
     let (runs, _) = state.stored_lists();
     let older = pick::run_before(runs, &run.run.run_id.0, &suite, Some(&machine)).map(|row| row.run_id.clone());
-    compare_or_say(state, older, name, Against::Previous)
+    compare_or_say(state, older.map(|older| ComparablePair { older, newer: name }), Against::Previous)
 }
 
 fn compare_latest(state: &mut State, against: Against) -> Vec<Command> {
     let (runs, baselines) = state.stored_lists();
-    let chosen = state.sides.as_ref().map(|(_, newer)| newer.as_str());
-    let newer = match (against, chosen) {
-        (Against::Baseline, Some(chosen)) => runs.iter().find(|row| row.run_id == chosen).or(runs.first()),
-        _ => runs.first(),
-    };
-    let Some(newer) = newer else {
+    if runs.is_empty() {
         state.notice = Some("no run is stored yet: Enter on the first page measures one".to_owned());
         return Vec::new();
+    }
+    let chosen = state.sides.as_ref().and_then(|(_, newer)| runs.iter().find(|row| row.run_id == *newer));
+    let pair = match (against, chosen) {
+        (Against::Previous, _) => ComparablePair::newest(runs, |run| pick::earlier_run(runs, run)),
+        (Against::Baseline, Some(run)) => {
+            pick::saved_baseline(baselines, run).map(|older| ComparablePair { older, newer: run.run_id.clone() })
+        }
+        (Against::Baseline, None) => ComparablePair::newest(runs, |run| pick::saved_baseline(baselines, run)),
     };
-    let (name, suite) = (newer.run_id.clone(), newer.suite.clone());
-    let older = match against {
-        Against::Previous => pick::run_before(runs, &name, &suite, None).map(|row| row.run_id.clone()),
-        Against::Baseline => baselines.iter().find(|row| row.name == suite).map(|row| row.name.clone()),
-    };
-    compare_or_say(state, older, name, against)
+    compare_or_say(state, pair, against)
 }
 
-fn compare_or_say(state: &mut State, older: Option<String>, newer: String, against: Against) -> Vec<Command> {
-    let Some(older) = older else {
+/// Opens the comparison page on the newest pair of one suite and machine, unless it shows a pair already.
+pub(super) fn open_comparison(state: &mut State) -> Vec<Command> {
+    if state.stage != Stage::Comparison || state.shows_run || state.sides.is_some() {
+        return Vec::new();
+    }
+    let (runs, baselines) = state.stored_lists();
+    let older = |run: &RunRow| pick::earlier_run(runs, run).or_else(|| pick::saved_baseline(baselines, run));
+    match ComparablePair::newest(runs, older) {
+        Some(pair) => compare(state, pair),
+        None => Vec::new(),
+    }
+}
+
+fn compare_or_say(state: &mut State, pair: Option<ComparablePair>, against: Against) -> Vec<Command> {
+    let Some(pair) = pair else {
         let why = match against {
             Against::Previous => "there is no earlier run of this suite on this machine: measure it again",
-            Against::Baseline => "no baseline of this suite is saved: `b` on the page of a run saves one",
+            Against::Baseline => {
+                "no baseline of this suite is saved for this machine: `b` on the page of a run saves one"
+            }
         };
         state.notice = Some(why.to_owned());
         return Vec::new();
     };
-    compare(state, older, newer)
+    compare(state, pair)
 }
 
-pub(super) fn compare(state: &mut State, baseline: String, current: String) -> Vec<Command> {
+fn compare(state: &mut State, pair: ComparablePair) -> Vec<Command> {
     if state.is_measuring() {
         state.notice = Some("it is compared when the run is over: nothing else works while a case is timed".to_owned());
         return Vec::new();
     }
+    let ComparablePair { older: baseline, newer: current } = pair;
     state.sides = Some((baseline.clone(), current.clone()));
     state.expect(Subject::Comparison);
     (state.stage, state.shows_run, state.overlay) = (Stage::Comparison, false, Overlay::None);
@@ -329,7 +342,7 @@ fn chosen(state: &mut State, side: PickedSide) -> Vec<Command> {
             state.notice = Some("a run is not compared with itself: choose another with 1 or 2".to_owned());
             Vec::new()
         }
-        Some((older, newer)) => compare(state, older, newer),
+        Some((older, newer)) => compare(state, ComparablePair { older, newer }),
         None => open_pick(state, PickedSide::Older),
     }
 }

@@ -2,13 +2,11 @@
 
 use rsb_model::RunStatus;
 
-use super::act::{compare, compare_run};
+use super::act::compare_run;
 use super::{enter, reload};
 use crate::command::{Command, Subject};
 use crate::message::{LoadedDocument, PlanSummary, RunEnd, StoredRun};
-use crate::pick;
 use crate::run_page::RunPage;
-use crate::stage::Stage;
 use crate::state::{Loadable, MachinePage, Overlay, State, StoredLists};
 
 pub(super) fn loaded(state: &mut State, document: LoadedDocument) -> Vec<Command> {
@@ -17,7 +15,9 @@ pub(super) fn loaded(state: &mut State, document: LoadedDocument) -> Vec<Command
         LoadedDocument::Components(rows) => state.components = Loadable::Present(rows),
         LoadedDocument::Runs { runs, baselines } => {
             state.stored = Loadable::Present(StoredLists { runs, baselines });
-            return runs_arrived(state);
+            if std::mem::take(&mut state.compares_next) && state.shows_run {
+                return compare_run(state);
+            }
         }
         LoadedDocument::Run(run) => {
             state.run = Some(RunPage::stored(*run));
@@ -31,24 +31,6 @@ pub(super) fn loaded(state: &mut State, document: LoadedDocument) -> Vec<Command
     }
     // A stage may need more than one thing.
     enter(state)
-}
-
-/// The list of runs is here: what waited for it goes on.
-fn runs_arrived(state: &mut State) -> Vec<Command> {
-    if std::mem::take(&mut state.compares_next) && state.shows_run {
-        return compare_run(state);
-    }
-    if state.stage == Stage::Comparison && state.sides.is_none() && !state.shows_run {
-        let (runs, baselines) = state.stored_lists();
-        let Some(newer) = runs.first() else { return Vec::new() };
-        let before = pick::run_before(runs, &newer.run_id, &newer.suite, None).map(|row| row.run_id.clone());
-        let saved = || baselines.iter().find(|row| row.name == newer.suite).map(|row| row.name.clone());
-        let name = newer.run_id.clone();
-        if let Some(older) = before.or_else(saved) {
-            return compare(state, older, name);
-        }
-    }
-    Vec::new()
 }
 
 pub(super) fn unavailable(state: &mut State, subject: Subject, why: &str) -> Vec<Command> {
@@ -102,8 +84,9 @@ pub(super) fn ended(state: &mut State, end: Result<Box<RunEnd>, String>) -> Vec<
         Some(code) => return vec![Command::Quit(code)],
         None => {}
     }
-    // What is stored has changed: it is loaded again where it is looked at.
+    // What is stored has changed: each page loads it again, and the comparison opens on the newest pair.
     (state.history, state.components, state.stored) = (Loadable::Absent, Loadable::Absent, Loadable::Absent);
+    (state.comparison, state.sides) = (Loadable::Absent, None);
     state.compares_next = is_whole && state.settings.compares_after_run;
     let mut commands = reload(state, Subject::Runs);
     commands.extend(enter(state));

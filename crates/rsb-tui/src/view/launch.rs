@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use rsb_report::number::format_count;
 use rsb_report::{CaseRow, Cell, Column, Table, Tone};
 
 use super::canvas::{Canvas, first_shown};
@@ -115,6 +116,10 @@ fn details(state: &State, offer: &Offer, canvas: &Canvas<'_>, width: u16) -> Vec
             lines.extend(canvas.painted(&rsb_report::targets::text(&row.checks, Canvas::painter(width))));
         }
         return lines;
+    }
+    if offer.is_runnable() {
+        let planned = format!("{}, profile {}", format_count(offer.cases, "case", "cases"), offer.profile.as_str());
+        lines.push(Line::styled(planned, palette.tone(Tone::Good)));
     }
     lines.extend(canvas.painted(&places(&offer.rows).text(Canvas::painter(width))));
     lines

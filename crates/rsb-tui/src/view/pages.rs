@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use rsb_model::ComparisonResult;
 use rsb_model::record::{Comparison, SeriesTrend};
+use rsb_model::{ComparisonResult, Verdict};
 use rsb_report::chart::Chart;
 use rsb_report::comparison::{self, Detail};
 use rsb_report::label::Shortener;
@@ -16,7 +16,7 @@ use super::run::turning;
 use crate::bindings::Action;
 use crate::command::Subject;
 use crate::stage::Stage;
-use crate::state::{Loadable, State};
+use crate::state::{Loadable, State, StoredLists};
 
 /// From how much slower on the page of a comparison says so at its top, in percent.
 const ALERT: f64 = 5.0;
@@ -79,13 +79,7 @@ fn missing(state: &State) -> Option<String> {
     }
     match state.stage {
         Stage::Comparison => match (&state.comparison, state.stored.present()) {
-            (Loadable::Absent, Some(lists)) if lists.runs.is_empty() => {
-                Some("No run is stored yet. Tab goes to Pre-installation; Enter there measures one.".to_owned())
-            }
-            (Loadable::Absent, Some(_)) => Some(
-                "There is one run and nothing to compare it with: measure the same suite again, or press 1 to choose a baseline and 2 to choose a run."
-                    .to_owned(),
-            ),
+            (Loadable::Absent, Some(lists)) if !state.is_measuring() => Some(no_pair(lists)),
             (Loadable::Absent, None) => of(&state.stored, Subject::Runs),
             (comparison, _) => of(comparison, Subject::Comparison),
         },
@@ -97,6 +91,22 @@ fn missing(state: &State) -> Option<String> {
         },
         _ => of(&state.machine, Subject::Machine),
     }
+}
+
+/// Why no two of the stored runs and baselines are compared.
+fn no_pair(lists: &StoredLists) -> String {
+    let Some(newest) = lists.runs.first() else {
+        return "No run is stored yet. Tab goes to Pre-installation; Enter there measures one.".to_owned();
+    };
+    let (id, suite) = (rsb_report::clean(&newest.run_id), rsb_report::clean(&newest.suite));
+    let lacking = match lists.runs.len() {
+        1 => format!("One run is stored, {id} of suite {suite}, and no baseline of that suite on its machine."),
+        count => format!(
+            "No two of the {count} stored runs are of the same suite on the same machine, and none has a saved baseline. \
+             The newest is {id} of suite {suite}."
+        ),
+    };
+    format!("{lacking} Measure that suite again on the same machine, or press 1 and 2 to choose both sides.")
 }
 
 /// The chart of a view, where it is one.
@@ -163,8 +173,10 @@ fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line
             "The verdict says which of them are more than noise."
         );
         lines.extend(canvas.wrapped(&said, width, Tone::Bad));
-    } else {
-        lines.extend(canvas.wrapped(&format!("✓ nothing is worse by more than {ALERT} %"), width, Tone::Good));
+    } else if matches!(result.verdict, Verdict::Improved | Verdict::Unchanged) {
+        let sides = [&result.current_run_id, &result.baseline_run_id].map(|id| rsb_report::clean(id));
+        let said = format!("✓ nothing in {} is worse by more than {ALERT} % than in {}", sides[0], sides[1]);
+        lines.extend(canvas.wrapped(&said, width, Tone::Good));
     }
     lines.push(Line::default());
     lines

@@ -1,0 +1,135 @@
+//! Which pair the comparison shows, and what a page says about its search.
+
+use rsb_model::Verdict;
+use rsb_report::{BaselineRow, RunRow};
+
+use super::{Bench, sample};
+use crate::{Command, InterfaceSettings, Key, LoadedDocument, Message, Stage};
+
+fn stored(id: &str, suite: &str, machine: &str) -> RunRow {
+    RunRow { suite: suite.to_owned(), machine: machine.to_owned(), ..sample::stored(id, 0) }
+}
+
+fn baseline(name: &str, machine: &str) -> BaselineRow {
+    BaselineRow {
+        name: name.to_owned(),
+        created: sample::at(0),
+        commit: None,
+        machine: machine.to_owned(),
+        cases: 2,
+        replicates: 5,
+    }
+}
+
+/// The comparison page after these runs and baselines arrived while another page was shown.
+fn comparison_page(runs: Vec<RunRow>, baselines: Vec<BaselineRow>) -> Bench {
+    let mut bench = Bench::new(100, 24, InterfaceSettings::default());
+    bench.send(sample::offers());
+    bench.send(Message::Loaded(LoadedDocument::Runs { runs, baselines }));
+    go_to(&mut bench, Stage::Comparison);
+    bench
+}
+
+fn go_to(bench: &mut Bench, stage: Stage) {
+    bench.take();
+    while bench.state.stage != stage {
+        bench.press(&[Key::Tab]);
+    }
+}
+
+fn compares(older: &str, newer: &str) -> Command {
+    Command::Compare { baseline: older.to_owned(), current: newer.to_owned() }
+}
+
+#[test]
+fn the_comparison_opens_on_the_newest_pair_of_one_suite_and_machine() {
+    let runs = || {
+        vec![
+            stored("e", "full", "here"),
+            stored("d", "quick", "there"),
+            stored("c", "quick", "here"),
+            stored("b", "full", "there"),
+            stored("a", "quick", "here"),
+        ]
+    };
+    let opened = |baselines| {
+        let mut bench = comparison_page(runs(), baselines);
+        let asked = bench.take();
+        asked.into_iter().find(|command| matches!(command, Command::Compare { .. }))
+    };
+    assert_eq!(opened(Vec::new()), Some(compares("a", "c")));
+    assert_eq!(opened(vec![baseline("full", "there")]), Some(compares("a", "c")), "of another machine");
+    assert_eq!(opened(vec![baseline("full", "here")]), Some(compares("full", "e")));
+    let mut bench = comparison_page(runs(), Vec::new());
+    bench.send(sample::compared());
+    bench.take();
+    bench.press(&[Key::Char('p')]);
+    assert!(bench.take().contains(&compares("a", "c")), "and so does the key");
+}
+
+#[test]
+fn without_a_comparable_pair_the_page_names_what_is_missing() {
+    let bench = comparison_page(
+        vec![stored("20261126T090000Z_c", "full", "here"), stored("b", "quick", "here"), stored("a", "quick", "there")],
+        vec![baseline("full", "there")],
+    );
+    insta::assert_snapshot!("no-pair", bench.picture());
+    let bench = comparison_page(vec![stored("a", "quick", "here")], Vec::new());
+    assert!(bench.picture().contains("One run is stored, a of suite quick, and no baseline"), "{}", bench.picture());
+    let bench = comparison_page(Vec::new(), Vec::new());
+    assert!(bench.picture().contains("No run is stored yet."), "{}", bench.picture());
+}
+
+#[test]
+fn a_new_run_takes_the_comparison_of_other_runs_away() {
+    let mut bench = comparison_page(vec![stored("b", "quick", "here"), stored("a", "quick", "here")], Vec::new());
+    bench.send(sample::compared());
+    bench.send(Message::Ended(Err("the run was stopped".to_owned())));
+    assert!(!bench.picture().contains("REGRESSED"), "{}", bench.picture());
+    let runs = ["c", "b", "a"].map(|id| stored(id, "quick", "here")).to_vec();
+    bench.send(Message::Loaded(LoadedDocument::Runs { runs, baselines: Vec::new() }));
+    assert!(bench.take().contains(&compares("b", "c")));
+}
+
+#[test]
+fn only_a_comparison_that_passes_is_green_and_the_line_names_both_runs() {
+    let mut bench = comparison_page(vec![stored("b", "quick", "here"), stored("a", "quick", "here")], Vec::new());
+    for (verdict, is_green) in
+        [(Verdict::Unchanged, true), (Verdict::Inconclusive, false), (Verdict::NotComparable, false)]
+    {
+        let mut result = sample::comparison();
+        result.comparisons.truncate(1);
+        (result.verdict, result.comparisons[0].verdict) = (verdict, verdict);
+        bench.send(Message::Loaded(LoadedDocument::Comparison(Box::new(result))));
+        let green = format!("nothing in {} is worse by more than 5 % than in {}", sample::NEW, sample::OLD);
+        assert_eq!(bench.picture().contains(&green), is_green, "{verdict:?}\n{}", bench.picture());
+        assert_eq!(bench.picture().contains('✓'), is_green, "{verdict:?}\n{}", bench.picture());
+    }
+}
+
+#[test]
+fn a_page_says_that_it_filters_only_if_it_does() {
+    let mut bench = Bench::new(100, 24, InterfaceSettings::default());
+    for message in [sample::offers(), sample::runs(), sample::history()] {
+        bench.send(message);
+    }
+    go_to(&mut bench, Stage::History);
+    bench.press(&[Key::Char('/'), Key::Char('5'), Key::Char('1'), Key::Enter]);
+    let title = |bench: &Bench| bench.picture().lines().nth(1).unwrap().trim().to_owned();
+    assert_eq!(title(&bench), "only rows that contain `51`");
+    assert!(!bench.picture().contains("256x256x256"), "{}", bench.picture());
+    bench.press(&[Key::Right, Key::Right, Key::Right]);
+    assert!(bench.picture().contains(sample::OLD), "every run is listed: {}", bench.picture());
+    assert!(!title(&bench).contains("51"), "{}", title(&bench));
+    bench.press(&[Key::Right, Key::Esc]);
+    assert!(bench.picture().contains("256x256x256"), "{}", bench.picture());
+}
+
+#[test]
+fn the_count_of_a_suite_is_that_of_its_plan() {
+    let mut bench = Bench::new(100, 24, InterfaceSettings::default());
+    let Message::Loaded(LoadedDocument::Offers(mut offers)) = sample::offers() else { unreachable!() };
+    offers[0].cases = 36;
+    bench.send(Message::Loaded(LoadedDocument::Offers(offers)));
+    assert!(bench.picture().contains("36 cases, profile quick"), "{}", bench.picture());
+}
