@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Takes the pictures that README.md begins with anew: docs/images/tui.svg, a run in the terminal interface, in tmux, and
+# Takes the pictures of docs/guide.md anew: docs/images/tui.svg, a run in the terminal interface, in tmux, and
 # docs/images/dashboard.png, a comparison in Chromium. Builds first, then waits until the load average is below 0.5, since the
 # figures of the run are real; with --any-load it does not wait. Look at the pictures before they are committed.
 #

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Takes what README.md and docs/guide.md show, anew: the picture docs/images/gate.svg (the gate on tests/small-crate, where
-# one function does 20 % more), the README's demo and the guide's sample of a run. Builds first, then waits until the
-# load average is below 0.5, which it shows; with --any-load it does not wait.
+# Regenerates what README.md and docs/guide.md show: the picture docs/images/gate.svg (the gate on a copy of tests/small-crate in
+# which one function does 20 % more), the README's sample of a run and the guide's. Builds the program first, then waits until
+# the load average is below 0.5, which the samples show; with --any-load it does not wait. Look at the results before committing.
 #
-# Usage: scripts/readme_demo.sh [--any-load] [SECONDS]    measuring time of a case and Criterion run, 2 by default
+# Usage: scripts/readme_demo.sh [--any-load] [picture|samples]    both by default
 set -euo pipefail
 
 wait_for_quiet=yes
@@ -11,21 +11,16 @@ if [ "${1:-}" = --any-load ]; then
     wait_for_quiet=no
     shift
 fi
-seconds=${1:-2}
+part=${1:-both}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=scripts/program.sh
 . "$here/scripts/program.sh"
-program=$(find_program yes) || exit $?
+program=$(realpath "$(find_program yes)") || exit $?
 cd "$here"
 cargo build --quiet --package xtask
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-small() { # ARGUMENTS OF cargo bench
-    (cd "$here/tests/small-crate" && CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/target}/small-crate" \
-        CRITERION_HOME="$work/criterion" cargo bench --quiet --bench all "$@")
-}
-small --no-run
 
 quiet() {
     local load
@@ -48,60 +43,64 @@ put_between() { # NAME OF THE MARKS, FILE
     cat "$work/file" >"$2"
 }
 
-until_quiet
-load=$(cat /proc/loadavg)
-"$program" run gemm --axis dtype=f32 --color never --results-dir "$work/results" 2>/dev/null >"$work/gemm.txt"
-{
-    echo '```'
-    echo '$ cat /proc/loadavg && rusty-stack-bench run gemm --axis dtype=f32'
-    echo "$load"
-    sed -n '/^m[ie][st]/d; /^benchmark /p; /\/512x512x512 /p; /\/1024x1024x1024 /p; /\/32x768x768 /p' "$work/gemm.txt"
-    echo '```'
-    echo
-    echo "$(sed -n 2p "$work/gemm.txt"); three of the cases."
-} | put_between sample README.md
+take_samples() {
+    local load
+    until_quiet
+    load=$(cat /proc/loadavg)
+    "$program" run gemm --axis dtype=f32 --color never --results-dir "$work/results" 2>/dev/null >"$work/gemm.txt"
+    {
+        echo '```'
+        echo '$ cat /proc/loadavg && rusty-stack-bench run gemm --axis dtype=f32'
+        echo "$load"
+        sed -n '/^m[ie][st]/d; /^benchmark /p; /\/512x512x512 /p; /\/1024x1024x1024 /p; /\/32x768x768 /p' "$work/gemm.txt"
+        echo '```'
+        echo
+        echo "$(sed -n 2p "$work/gemm.txt"). Three of the cases."
+    } | put_between sample README.md
 
-until_quiet
-load=$(cat /proc/loadavg)
-"$program" run --color never --results-dir "$work/results" 2>/dev/null >"$work/run.txt"
-{
-    echo '```'
-    echo '$ cat /proc/loadavg && rusty-stack-bench run'
-    echo "$load"
-    # Of each benchmark the first cases, of each list the first entries: the whole fills two screens.
-    awk '
-        /^benchmark / || /^        target/ { rows = 0 }
-        /^(Skipped|Targets)/ || /^[0-9]+ measured/ || /^[0-9]+ of [0-9]+ targets/ { print; rows = 0; next }
-        NR < 6 || rows++ < 12 { print; next }
-        rows == 13 { print "…" }' "$work/run.txt"
-    echo '```'
-} | put_between 'sample of a run' docs/guide.md
+    until_quiet
+    load=$(cat /proc/loadavg)
+    "$program" run --color never --results-dir "$work/results" 2>/dev/null >"$work/run.txt"
+    {
+        echo '```'
+        echo '$ cat /proc/loadavg && rusty-stack-bench run'
+        echo "$load"
+        # Of each benchmark the first cases, of each list the first entries: the whole fills two screens.
+        awk '
+            /^benchmark / || /^        target/ { rows = 0 }
+            /^(Skipped|Targets)/ || /^[0-9]+ measured/ || /^[0-9]+ of [0-9]+ targets/ { print; rows = 0; next }
+            NR < 6 || rows++ < 12 { print; next }
+            rows == 13 { print "…" }' "$work/run.txt"
+        echo '```'
+    } | put_between 'sample of a run' docs/guide.md
+}
 
-until_quiet
-load=$(cat /proc/loadavg)
-sides=()
-for run in 1 2 3; do
-    small -- --save-baseline "before-$run" --noplot --quiet --warm-up-time 0.5 --measurement-time "$seconds" >/dev/null
-    SLOWER=crc=1.2 small -- --save-baseline "after-$run" --noplot --quiet --warm-up-time 0.5 \
-        --measurement-time "$seconds" >/dev/null
-    sides+=(--baseline "$work/criterion@before-$run" --current "$work/criterion@after-$run")
-done
-code=0
-"$program" gate "${sides[@]}" --results-dir "$work/results" --color always >"$work/gate.txt" 2>/dev/null || code=$?
-{
-    echo '$ cat /proc/loadavg'
-    echo "$load"
-    cat <<'TEXT'
-$ for i in 1 2 3; do
->   cargo bench -- --save-baseline before-$i
->   SLOWER=crc=1.2 cargo bench -- --save-baseline after-$i
->   sides="$sides --baseline target/criterion@before-$i --current target/criterion@after-$i"
-> done
-$ rusty-stack-bench gate $sides
-TEXT
-    sed 1,2d "$work/gate.txt" # The names of six directories, too wide for a picture.
-    # shellcheck disable=SC2016 # What a user types.
-    printf '$ echo $?\n%s\n' "$code"
-} | cargo xtask screenshot >"$work/gate.svg"
-cp "$work/gate.svg" docs/images/gate.svg
-echo "README.md, docs/guide.md and docs/images/gate.svg are taken anew; look at them" >&2
+# The gate on a crate that knows nothing of this program.
+take_picture() {
+    local crate="$work/crate" code=0
+    cp -r "$here/tests/small-crate" "$crate"
+    rm -rf "$crate/target"
+    cd "$crate"
+    printf '/target\n/benchmark_results\n' >.gitignore
+    git init --quiet
+    git add --all
+    git -c user.name=demo -c user.email=demo@localhost commit --quiet --message "as it is"
+    sed -i 's|!bytes.iter().fold(|!bytes.iter().chain(\&bytes[..bytes.len() / 5]).fold(|' src/lib.rs
+    until_quiet
+    CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/target}/small-crate" \
+        "$program" gate --against HEAD --color always >"$work/gate.txt" 2>/dev/null || code=$?
+    {
+        echo '$ git diff -U0 | tail -n 2'
+        git -c color.ui=always diff -U0 | tail -n 2
+        echo '$ rusty-stack-bench gate --against HEAD'
+        cat "$work/gate.txt"
+        # shellcheck disable=SC2016 # What a user types.
+        printf '$ echo $?\n%s\n' "$code"
+    } | (cd "$here" && cargo xtask screenshot) >"$work/gate.svg"
+    cp "$work/gate.svg" "$here/docs/images/gate.svg"
+    cd "$here"
+}
+
+[ "$part" = picture ] || take_samples
+[ "$part" = samples ] || take_picture
+echo "regenerated: $part of README.md, docs/guide.md and docs/images/gate.svg; look at them" >&2

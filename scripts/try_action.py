@@ -73,7 +73,7 @@ def act(repository: Path, base: str, inputs: dict[str, str]) -> tuple[int, dict[
 def main() -> int:
     program = Path(sys.argv[1]).resolve()
     steps = workflow()["jobs"]["gate"]["steps"]
-    assert "rusty-stack-bench@" in steps[-1]["uses"], "the last step of the README's workflow is this action"
+    assert steps[-1]["uses"].endswith("/rusty-stack-bench"), "the last step of the README's workflow is this action"
     assert steps[0]["with"]["fetch-depth"] == 0, "the base must be there"
     inputs = {name: str(value) for name, value in steps[-1].get("with", {}).items()}
     inputs |= {"binary": str(program), "binary-sha256": hashlib.sha256(program.read_bytes()).hexdigest()}

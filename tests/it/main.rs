@@ -15,6 +15,7 @@ mod charts;
 mod cli;
 mod committed_baseline;
 mod cpu_power;
+mod documented_commands;
 #[cfg(feature = "rocm")]
 mod fake_gpu;
 mod gate;

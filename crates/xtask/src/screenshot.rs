@@ -109,7 +109,7 @@ fn svg(text: &str) -> String {
     let mut picture = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {high}\" width=\"{wide}\" height=\"{high}\" \
          font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" font-size=\"13\" \
-         fill=\"#{INK:06x}\" xml:space=\"preserve\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#{GROUND:06x}\"/>\n"
+         fill=\"#{INK:06x}\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#{GROUND:06x}\"/>\n"
     );
     let mut last = Look::default();
     for (row, line) in lines.iter().enumerate() {
@@ -133,25 +133,29 @@ fn draw(picture: &mut String, (left, top): (f64, f64), look: Look, text: &str) {
             "<rect x=\"{left}\" y=\"{top}\" width=\"{length}\" height=\"{height}\" fill=\"#{ground:06x}\"/>"
         );
     }
-    // Browsers leave out spaces at either end and of several all but one, and would spread the rest over the whole length.
-    let words = text.trim();
-    if words.is_empty() {
-        return;
-    }
-    let left = left + width(&text[..text.len() - text.trim_start().len()]) * CELL.0;
-    let (length, baseline) = (width(words) * CELL.0, top + 0.75 * CELL.1);
     let mut style = String::new();
     if ink != INK {
         let _ = write!(style, " fill=\"#{ink:06x}\"");
     }
     style.push_str(if look.is_bold { " font-weight=\"bold\"" } else { "" });
     style.push_str(if look.is_underlined { " text-decoration=\"underline\"" } else { "" });
-    // The length keeps columns aligned whichever font the reader has.
-    let _ = writeln!(
-        picture,
-        "<text x=\"{left}\" y=\"{baseline}\" textLength=\"{length}\" lengthAdjust=\"spacingAndGlyphs\"{style}>{}</text>",
-        escape(words).replace("  ", "\u{a0}\u{a0}")
-    );
+    let baseline = top + 0.75 * CELL.1;
+    // Browsers drop leading spaces and collapse several to one, so a wide gap is left by position.
+    let mut column = 0.0;
+    for piece in text.split("  ") {
+        let words = piece.trim_matches(' ');
+        if !words.is_empty() {
+            let indent = width(piece) - width(piece.trim_start_matches(' '));
+            let (x, length) = (left + (column + indent) * CELL.0, width(words) * CELL.0);
+            // The length keeps columns aligned whichever font the reader has.
+            let _ = writeln!(
+                picture,
+                "<text x=\"{x}\" y=\"{baseline}\" textLength=\"{length}\" lengthAdjust=\"spacingAndGlyphs\"{style}>{}</text>",
+                escape(words)
+            );
+        }
+        column += width(piece) + 2.0;
+    }
 }
 
 /// A line's parts, each with how it looks; the first as the line before ended.
@@ -190,6 +194,17 @@ mod tests {
         let picture = svg("$ a <b>\r\n\x1b[32mgood\nyes\x1b[0m\n");
         assert!(picture.contains("viewBox=\"0 0 88 83\"") && picture.contains("$ a &lt;b&gt;"), "{picture}");
         assert!(picture.contains("textLength=\"32\"") && picture.matches("#7ee787").count() == 2, "{picture}");
+    }
+
+    #[test]
+    fn words_stand_in_their_columns_without_the_help_of_spaces() {
+        let picture = svg("\x1b[31mbad\x1b[0m   a b  c \n    deep");
+        let places: Vec<(&str, &str)> = picture
+            .split("<text x=\"")
+            .skip(1)
+            .map(|rest| (rest.split('"').next().unwrap(), rest.split(['>', '<']).nth(1).unwrap()))
+            .collect();
+        assert_eq!(places, [("16", "bad"), ("64", "a b"), ("104", "c"), ("48", "deep")], "{picture}");
     }
 
     #[test]
