@@ -33,6 +33,7 @@ pub mod label;
 pub mod list;
 pub mod markdown;
 pub mod matrix;
+pub mod names;
 pub mod number;
 pub mod paged;
 pub mod picture;
@@ -70,6 +71,8 @@ pub use svg::{ChartFrame, frame, svg, svg_in};
 pub use table::{Align, Cell, Column, Fit, Table, TableRow};
 pub use theme::{Pigment, Theme, ThemeName};
 
+#[cfg(test)]
+mod first_screen;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]

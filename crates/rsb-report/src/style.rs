@@ -77,21 +77,47 @@ impl Style {
         }
     }
 
-    /// `text` broken at spaces to stay within the width, every line behind `indent` spaces. Words are never cut.
+    /// Breaks `text` at spaces to stay within the width, and indents every line by `indent`. Words are never cut.
     pub fn wrap(self, text: &str, indent: usize) -> String {
-        let room = self.width.saturating_sub(indent).max(20);
-        let mut lines: Vec<String> = Vec::new();
-        for word in clean(text).split_whitespace() {
-            match lines.last_mut() {
-                Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
-                    line.push(' ');
-                    line.push_str(word);
-                }
-                _ => lines.push(word.to_owned()),
-            }
-        }
+        let lines = wrap_words(text, self.width.saturating_sub(indent).max(20));
         lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
     }
+
+    /// Breaks those lines of `text` at spaces that are wider than the width. They continue with two more spaces of
+    /// indentation; other lines stay as they are.
+    pub fn continued(self, text: &str) -> String {
+        let continued = |line: &str| {
+            if columns(line) <= self.width {
+                return line.to_owned();
+            }
+            let indent = line.len() - line.trim_start().len();
+            let lines = wrap_words(line, self.width.saturating_sub(indent + 2).max(20));
+            format!("{:indent$}{}", "", lines.join(&format!("\n{:1$}", "", indent + 2)))
+        };
+        text.split('\n').map(continued).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Breaks `text`, which follows `head`, at spaces. Further lines are indented to where `text` begins.
+    pub fn hang(self, head: &str, text: &str) -> String {
+        let indent = columns(head);
+        let wrapped = self.wrap(text, indent);
+        format!("{head}{}\n", wrapped.trim())
+    }
+}
+
+/// Breaks `text` at spaces into lines of at most `width` columns. A longer word has a line of its own.
+pub fn wrap_words(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in clean(text).split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// `text`, a whole page or document, with nothing for a terminal to obey but line ends, tabs, the colors of
@@ -148,6 +174,9 @@ mod tests {
             "  one two three four\n  five\n  sixsixsixsixsixsixsixsix\n"
         );
         assert_eq!(style.wrap("", 2), "");
+        assert_eq!(style.hang("cure: ", "one two three four five"), "cure: one two three four\n      five\n");
+        let piped = Style { width: usize::MAX, ..style };
+        assert_eq!(piped.wrap(&"word ".repeat(99), 2).lines().count(), 1);
     }
 
     #[test]

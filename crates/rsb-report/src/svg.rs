@@ -7,10 +7,13 @@ mod canvas;
 mod datasets;
 mod layout;
 
-use canvas::{Anchor, Canvas, Text, Tint, sheet, shorten, width_of};
+use std::collections::HashMap;
+
+use canvas::{Anchor, Canvas, Text, Tint, characters_in, sheet, shorten, width_of};
 use layout::Layout;
 
-use crate::chart::{AxisScale, Chart, Dataset, DatasetKind, Legend};
+use crate::chart::{Axis, AxisScale, Chart, Dataset, DatasetKind, Label, Legend};
+use crate::names::shorten_names;
 use crate::theme::Theme;
 
 /// The picture on a light ground; `None` when a coordinate is not finite.
@@ -54,11 +57,12 @@ pub(crate) fn size(chart: &Chart) -> (f64, f64) {
 fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let (frame, axis) = (layout.frame, &chart.x_axis);
     let field = (frame.right - frame.left) / axis.labels.len().max(1) as f64;
+    let short = short_labels(axis, field - 4.0, Text::faded(Anchor::Middle).size);
     for label in &axis.labels {
         let x = layout.x(label.at);
         let look = Text::faded(Anchor::Middle);
         if axis.scale == AxisScale::Rows {
-            canvas.text(&shorten(&label.text, field - 4.0, look.size), (x, frame.bottom + 16.0), look);
+            canvas.text(shown(&short, label), (x, frame.bottom + 16.0), look);
         } else {
             canvas.line((x, frame.top), (x, frame.bottom), (Tint::Grid, 1));
             canvas.text(&label.text, (x, frame.bottom + 16.0), look);
@@ -73,18 +77,27 @@ fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     canvas.text(&axis.title, (middle, frame.bottom + 38.0), Text::label(Anchor::Middle));
 }
 
+/// The short forms of the labels of `axis` that are wider than `room` pixels.
+fn short_labels(axis: &Axis, room: f64, size: f64) -> HashMap<String, String> {
+    shorten_names(axis.labels.iter().map(|label| label.text.as_str()), characters_in(room, size))
+}
+
+fn shown<'l>(short: &'l HashMap<String, String>, label: &'l Label) -> &'l str {
+    short.get(&label.text).unwrap_or(&label.text)
+}
+
 /// The vertical axis with its labels left of the frame; a grid only where it is a scale.
 fn y_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let (frame, axis) = (layout.frame, &chart.y_axis);
     let is_rows = axis.scale == AxisScale::Rows;
     let look = if is_rows { Text::label(Anchor::End) } else { Text::faded(Anchor::End) };
-    let room = frame.left - canvas::MARGIN - layout::GAP;
+    let short = short_labels(axis, frame.left - canvas::MARGIN - layout::GAP, look.size);
     for label in &axis.labels {
         let y = layout.y(label.at);
         if !is_rows {
             canvas.line((frame.left, y), (frame.right, y), (Tint::Grid, 1));
         }
-        canvas.text(&shorten(&label.text, room, look.size), (frame.left - layout::GAP, y), look);
+        canvas.text(shown(&short, label), (frame.left - layout::GAP, y), look);
     }
     if is_rows {
         canvas.line((frame.left, frame.top), (frame.left, frame.bottom), (Tint::Axis, 1));

@@ -2,7 +2,6 @@
 //! or escapes; [`Table::text`] lays it out for a terminal, [`Table::markdown`] writes it as Markdown, and a terminal
 //! interface or a page can draw the same columns and rows.
 
-mod cut;
 mod markdown;
 #[cfg(test)]
 mod tests;
@@ -28,8 +27,10 @@ pub enum Align {
 pub enum Fit {
     /// It stays whole.
     Keep,
-    /// Its text may lose its middle, since ids differ at their ends.
+    /// Its text may lose parts, as [`crate::names::shorten_names`] leaves them out.
     Elide,
+    /// Its text goes on below, broken at spaces.
+    Wrap,
     /// It may be left out.
     Drop,
 }
@@ -56,9 +57,14 @@ impl Column {
         Self { title: title.to_owned(), align: Align::Right, fit: Fit::Keep }
     }
 
-    /// Words that may lose their middle when room is short, such as ids.
+    /// Names that may lose parts when room is short, such as ids.
     pub fn elided(title: &str) -> Self {
         Self { title: title.to_owned(), align: Align::Left, fit: Fit::Elide }
+    }
+
+    /// Sentences that continue on the next line when room is short.
+    pub fn wrapped(title: &str) -> Self {
+        Self { title: title.to_owned(), align: Align::Left, fit: Fit::Wrap }
     }
 }
 

@@ -83,7 +83,8 @@ fn history(file: &str, pattern: Option<&str>) -> TrendDocument {
 
 fn chart(row: &Row) -> Chart {
     let words = words(row.command);
-    let (pattern, metric) = (words.flag("--benchmark"), words.flag("--metric").map(|name| Field::find(name).unwrap()));
+    let pattern = words.flag("--case").or(words.flag("--benchmark"));
+    let metric = words.flag("--metric").map(|name| Field::find(name).unwrap());
     let charts = match words.kind.source {
         ChartSource::Run => {
             let run = read(words.rest[0], pattern);

@@ -147,15 +147,6 @@ impl Glyphs {
         let tail = ending(text, room.saturating_sub(crate::style::columns(&head)));
         if room > 0 { head + &tail } else { String::new() }
     }
-
-    /// `text` cut at its start to `room` columns.
-    fn keep_end(self, text: &str, room: usize) -> String {
-        if crate::style::columns(text) <= room {
-            return text.to_owned();
-        }
-        let tail = ending(text, room.saturating_sub(1));
-        if room > 0 { format!("{}{tail}", self.pick('…', '~')) } else { String::new() }
-    }
 }
 
 /// The end of `text` that fits `room` columns.

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rsb_model::shown::shorten;
-
 use super::grid::{CharGrid, Dots};
 use super::{Glyphs, Line, Place, bars, head};
 use crate::chart::{AxisScale, Chart, Dataset, DatasetKind, Label, Paint, Point};
+use crate::names::shorten_names;
 use crate::style::{clean, columns};
 
 /// The points of each dataset by the row that they belong to.
@@ -69,33 +68,11 @@ fn columns_of(chart: &Chart, place: Place) -> Share {
     Share { left, wide: place.width.saturating_sub(left + beside), beside }
 }
 
-/// `text`; where it is too long, without the parts that it shares with every other label.
-fn telling(text: &str, labels: &[Label], room: usize) -> String {
-    let whole = clean(text);
-    if columns(&whole) <= room || labels.len() < 2 {
-        return whole;
-    }
-    let is_shared = |part: &str| labels.iter().all(|label| clean(&label.text).split('/').any(|other| other == part));
-    let own: Vec<&str> = whole.split('/').filter(|part| !is_shared(part)).collect();
-    if own.is_empty() { whole } else { own.join("/") }
-}
-
-/// The label `text` in `room` columns, unlike every other one: without its middle, else without its start, else with a
-/// hash in the place of what is left out.
-fn fitted(text: &str, labels: &[Label], (glyphs, room): (Glyphs, usize)) -> String {
-    let middle = |text: &str| glyphs.elide(&telling(text, labels, room), room);
-    let start = |text: &str| glyphs.keep_end(&clean(text), room);
-    let is_alone = |way: &dyn Fn(&str) -> String| {
-        let own = way(text);
-        labels.iter().filter(|other| other.text != text).all(|other| way(&other.text) != own)
-    };
-    if is_alone(&middle) {
-        middle(text)
-    } else if is_alone(&start) {
-        start(text)
-    } else {
-        glyphs.cut(&shorten(&clean(text), room), room)
-    }
+/// The label `text` in `room` columns, unlike every other of `labels`.
+fn fitted(text: &str, labels: &[Label], glyphs: Glyphs, room: usize) -> String {
+    let short = shorten_names(labels.iter().map(|label| label.text.as_str()), room);
+    let text = short.get(text).cloned().unwrap_or_else(|| clean(text));
+    text.replace('…', &glyphs.pick('…', '~').to_string())
 }
 
 /// Whether the texts of its points need room at the right.
@@ -225,7 +202,7 @@ impl Field<'_> {
         let label = labels.iter().find(|label| label.at.round() as i64 == lane.row).filter(|_| lane.first);
         if let Some(label) = label {
             let room = edge.saturating_sub(1);
-            let text = fitted(&label.text, labels, (glyphs, room));
+            let text = fitted(&label.text, labels, glyphs, room);
             let start = edge.saturating_sub(columns(&text) + 1);
             self.grid.text((start, line), &text, None::<Paint>);
         }

@@ -247,9 +247,14 @@ pub(super) fn width_of(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.6
 }
 
+/// How many characters fit `room` pixels at `size`.
+pub(super) fn characters_in(room: f64, size: f64) -> usize {
+    (room / (size * 0.6)).max(4.0) as usize
+}
+
 /// `text` cut in the middle to stay within `room` pixels.
 pub(super) fn shorten(text: &str, room: f64, size: f64) -> String {
-    let most = (room / (size * 0.6)).max(4.0) as usize;
+    let most = characters_in(room, size);
     let count = text.chars().count();
     if count <= most {
         return text.to_owned();

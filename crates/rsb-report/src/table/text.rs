@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::cut::{cuts, length};
 use super::{Align, Cell, Fit, Table};
-use crate::style::{Style, Tone};
+use crate::names::shorten_names;
+use crate::style::{Style, Tone, wrap_words};
 
 /// Columns that stand side by side.
 #[derive(Debug, Default)]
@@ -93,14 +93,24 @@ impl Table {
         };
         let mut widths: Vec<usize> = used.iter().map(natural).collect();
         let mut excess = total(&widths).saturating_sub(limit);
-        for (width, &index) in widths.iter_mut().zip(used) {
-            if self.fit(index) == Some(Fit::Elide) {
-                let narrow = width.saturating_sub(excess).max(least).min(*width);
-                excess -= *width - narrow;
-                *width = narrow;
+        for fit in [Fit::Wrap, Fit::Elide] {
+            for (width, &index) in widths.iter_mut().zip(used) {
+                if self.fit(index) == Some(fit) {
+                    let least = if fit == Fit::Wrap { self.longest_word(index) } else { least };
+                    let narrow = width.saturating_sub(excess).max(least).min(*width);
+                    excess -= *width - narrow;
+                    *width = narrow;
+                }
             }
         }
         widths
+    }
+
+    /// The columns of the longest word in the column `index`, its title among them.
+    fn longest_word(&self, index: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.as_str());
+        let title = self.columns.get(index).map(|column| column.title.as_str());
+        cells.chain(title).flat_map(str::split_whitespace).map(length).max().unwrap_or(0)
     }
 
     /// The columns in as many bands as it takes to stay within `limit`: one, where they fit side by side.
@@ -127,26 +137,52 @@ impl Table {
         bands
     }
 
-    /// A row, a line for each band. A band in which it has nothing is left out, but for the first.
+    /// Lays out a row: the lines of each band. Bands without text are left out, except the first.
     fn lines(&self, cells: &[Cell], bands: &[Band], style: Style) -> String {
-        let line = |band: &Band| (band.indent, self.line(cells, band, style));
-        let said = bands.iter().map(line).filter(|(indent, line)| *indent == 0 || line != "\n");
-        said.map(|(indent, line)| " ".repeat(indent) + &line).collect()
+        let mut out = String::new();
+        for band in bands {
+            let texts = self.cell_lines(cells, band);
+            let height = texts.iter().map(Vec::len).max().unwrap_or(0).max(usize::from(band.indent == 0));
+            for number in 0..height {
+                out.push_str(&" ".repeat(band.indent));
+                out.push_str(&self.line(cells, band, &texts, number, style));
+            }
+        }
+        out
     }
 
-    /// What stands for cells of the column `index` that are longer than `width`, its title among them.
+    /// Shortens the cells of the column `index` that are longer than `width`, and its title.
     fn cuts(&self, index: usize, width: usize) -> HashMap<String, String> {
         let cells = self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.as_str());
         let title = self.columns.get(index).map(|column| column.title.as_str());
-        cuts(cells.chain(title), width)
+        if self.fit(index) == Some(Fit::Wrap) {
+            return HashMap::new();
+        }
+        let mut cuts = shorten_names(title, width);
+        cuts.extend(shorten_names(cells, width));
+        cuts
     }
 
-    fn line(&self, cells: &[Cell], band: &Band, style: Style) -> String {
+    /// Returns the lines of each cell of `band`; none for an empty cell.
+    fn cell_lines(&self, cells: &[Cell], band: &Band) -> Vec<Vec<String>> {
+        let columns = band.used.iter().zip(&band.widths).zip(&band.cuts);
+        let lines = |((&index, &width), cuts): ((&usize, &usize), &HashMap<String, String>)| {
+            let text = cells.get(index).map(|cell| cell.text.as_str()).unwrap_or_default();
+            match self.fit(index) {
+                Some(Fit::Wrap) => wrap_words(text, width),
+                _ if text.is_empty() => Vec::new(),
+                _ => vec![cuts.get(text).map_or(text, String::as_str).to_owned()],
+            }
+        };
+        columns.map(lines).collect()
+    }
+
+    fn line(&self, cells: &[Cell], band: &Band, texts: &[Vec<String>], number: usize, style: Style) -> String {
         let mut out = String::new();
         let mut owed = 0; // Padding is written only when text follows, so that no line ends in spaces.
-        for ((&index, &width), cuts) in band.used.iter().zip(&band.widths).zip(&band.cuts) {
+        for ((&index, &width), lines) in band.used.iter().zip(&band.widths).zip(texts) {
             let (Some(cell), Some(column)) = (cells.get(index), self.columns.get(index)) else { continue };
-            let text = cuts.get(&cell.text).unwrap_or(&cell.text);
+            let text = lines.get(number).map(String::as_str).unwrap_or_default();
             let room = width.saturating_sub(length(text));
             let (before, after) = match column.align {
                 Align::Left => (0, room),
@@ -163,6 +199,10 @@ impl Table {
         out.push('\n');
         out
     }
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
 }
 
 fn total(widths: &[usize]) -> usize {

@@ -21,7 +21,7 @@ pub(super) const ROWS: &[Row] = &[
     shown("Bandwidth by size: lines", "line docs/gallery/cpu.json --benchmark memory-bandwidth", "throughput by size"),
     shown(
         "Bandwidth by size: every sample",
-        "scatter docs/gallery/cpu.json --benchmark memory-bandwidth/cpu:0/copy",
+        "scatter docs/gallery/cpu.json --case memory-bandwidth/cpu:0/copy",
         "throughput by size",
     ),
     shown(
@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Row] = &[
         "line docs/gallery/tiers.json --benchmark memory-tiers",
         "throughput by size",
     ),
-    shown("Matrix products by size", "line docs/gallery/cpu.json --benchmark /gemm/", "by size"),
+    shown("Matrix products by size", "line docs/gallery/cpu.json --case /gemm/", "by size"),
     shown(
         "Throughput by batch size, with error bars",
         "error-bars docs/gallery/cpu.json --benchmark inference",
@@ -68,29 +68,29 @@ pub(super) const ROWS: &[Row] = &[
         "line docs/gallery/a100x8-nccl-tests.json --metric bandwidth_gb_s",
         "by size",
     ),
-    shown("Share of the roofline: gauges", "gauge docs/gallery/cpu.json --benchmark /gemm/", "gemm"),
+    shown("Share of the roofline: gauges", "gauge docs/gallery/cpu.json --case /gemm/", "gemm"),
     shown("Roofline", "roofline docs/gallery/cpu.json", "Roofline"),
-    shown("Scaling, the ideal beside it", "scaling docs/gallery/cpu.json --benchmark /gemm/", "scaling"),
+    shown("Scaling, the ideal beside it", "scaling docs/gallery/cpu.json --case /gemm/", "scaling"),
     shown("Backends of one device", "backends docs/gallery/backends.json", "Backends"),
     shown("Benchmarks by device", "matrix docs/gallery/backends.json", "device"),
     shown("Heat map", "heat-map docs/gallery/cpu.json --benchmark memory-bandwidth", "bandwidth"),
     shown("Memory over the run", "memory-timeline docs/gallery/frameworks.json", "Memory"),
     shown("Memory by kind over the run", "memory-heat-map docs/gallery/frameworks.json", "Memory"),
     shown("Memory by what holds it", "memory-breakdown docs/gallery/cpu.json --benchmark inference", "memory"),
-    shown("Every sample of a case", "distribution docs/gallery/cpu.json --benchmark relu/f32", "time of one iteration"),
+    shown("Every sample of a case", "distribution docs/gallery/cpu.json --case relu/f32", "time of one iteration"),
     shown(
         "Comparison: change of each figure",
-        "delta docs/gallery/cpu.json --against docs/gallery/cpu-before.json --benchmark /gemm/",
+        "delta docs/gallery/cpu.json --against docs/gallery/cpu-before.json --case /gemm/",
         "Change",
     ),
     shown(
         "Comparison: before and after",
-        "before-after docs/gallery/cpu.json --against docs/gallery/cpu-before.json --benchmark /gemm/cpu:0/f32",
+        "before-after docs/gallery/cpu.json --against docs/gallery/cpu-before.json --case /gemm/cpu:0/f32",
         "Before and after",
     ),
     shown(
         "Comparison: verdicts",
-        "verdicts docs/gallery/cpu.json --against docs/gallery/cpu-before.json --benchmark /gemm/",
+        "verdicts docs/gallery/cpu.json --against docs/gallery/cpu-before.json --case /gemm/",
         "Change",
     ),
     shown("Trend", "trend --input docs/gallery/series.csv --benchmark gemm", "gemm"),
@@ -101,7 +101,7 @@ pub(super) const ROWS: &[Row] = &[
     shown("GPU capability: memory in use", "gauge docs/gallery/radeon-880m.json", "memory in use"),
     shown(
         "Many devices as a grid",
-        "devices docs/gallery/devices.json --benchmark copy/f32/16MiB/cache=cold",
+        "devices docs/gallery/devices.json --case copy/f32/16MiB/cache=cold",
         "bandwidth of 8 devices",
     ),
     shown(

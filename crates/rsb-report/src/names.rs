@@ -1,0 +1,258 @@
+//! Shortens names to a width so that each still differs from the others in what is shown of it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::style::{clean, columns};
+
+/// A name of more parts than this is prose rather than an id: it loses its middle.
+const MAX_PARTS: usize = 10;
+
+/// Returns the short form of each of `names` that takes more than `width` columns.
+///
+/// Whole parts of a name (between slashes and spaces) are left out, first those that most names share. No other of
+/// `names` fits what is left.
+pub fn shorten_names<'n>(names: impl IntoIterator<Item = &'n str>, width: usize) -> HashMap<String, String> {
+    let names: BTreeSet<&str> = names.into_iter().collect();
+    let forms = without_axis_names(&names);
+    let all: Vec<Name<'_>> = forms.values().map(|form| Name::parse(form)).collect();
+    let mut short = HashMap::new();
+    for (name, form) in forms.iter().filter(|(name, _)| columns(name) > width) {
+        let form = Name::parse(form);
+        let weights = form.weights(&all);
+        let text = form.without_parts(&all, &weights, width).unwrap_or_else(|| form.squeezed(&all, width));
+        short.insert((*name).to_owned(), text);
+    }
+    short
+}
+
+/// Each name without the axes whose values are clear without them: `ring` for `algorithm=ring`, but `num_gpus=4`.
+fn without_axis_names<'n>(names: &BTreeSet<&'n str>) -> BTreeMap<&'n str, String> {
+    let plain = |name: &str| clean(name).split('/').map(plain_value).collect::<Vec<_>>().join("/");
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for name in names {
+        *counts.entry(plain(name)).or_default() += 1;
+    }
+    let form = |name: &'n str| if counts.get(&plain(name)) == Some(&1) { plain(name) } else { clean(name) };
+    names.iter().map(|name| (*name, form(name))).collect()
+}
+
+fn plain_value(part: &str) -> &str {
+    match part.split_once('=') {
+        Some((_, value)) if is_clear(value) => value,
+        _ => part,
+    }
+}
+
+/// Whether `value` is clear without the name of its axis.
+fn is_clear(value: &str) -> bool {
+    let is_word = value.starts_with(|c: char| c.is_ascii_alphabetic());
+    is_word && !["on", "off", "yes", "no", "auto", "any"].contains(&value)
+}
+
+/// A name in parts, each with the slash or space that ends it.
+struct Name<'n> {
+    parts: Vec<&'n str>,
+}
+
+/// How a part is shown.
+enum Shown {
+    Whole,
+    /// Only its first and last characters.
+    Ends {
+        head: String,
+        tail: String,
+    },
+    /// It is left out, as one with the hidden parts beside it.
+    Hidden,
+}
+
+impl<'n> Name<'n> {
+    fn parse(text: &'n str) -> Self {
+        let parts: Vec<&str> = text.split_inclusive(['/', ' ']).collect();
+        Self { parts: if parts.len() > MAX_PARTS { vec![text] } else { parts } }
+    }
+
+    /// How many of `all` lack each part: what most names share says least.
+    fn weights(&self, all: &[Self]) -> Vec<usize> {
+        let lacks = |name: &Self, part: &str| name.parts.iter().all(|other| word(other) != word(part));
+        self.parts.iter().map(|part| all.iter().filter(|name| lacks(name, part)).count()).collect()
+    }
+
+    /// The name without those whole parts that are missed least; none when none fits `width` unambiguously.
+    fn without_parts(&self, all: &[Self], weights: &[usize], width: usize) -> Option<String> {
+        let mut choices = self.choices();
+        choices.sort_by_cached_key(|kept| self.loss(*kept, all, weights));
+        let shown = choices.into_iter().map(|kept| self.shown(kept));
+        let mut fitting = shown.filter(|shown| columns(&self.text(shown)) <= width);
+        let found = fitting.find(|shown| self.is_unambiguous(shown, all))?;
+        Some(self.text(&found))
+    }
+
+    /// What is missed when only the parts `kept` are shown: their lengths by weight, a bit for each gap, then their
+    /// lengths, then whether early parts are among them.
+    fn loss(&self, kept: u32, all: &[Self], weights: &[usize]) -> (usize, usize, Reverse<u32>) {
+        let (mut weighted, mut length, mut was_kept) = (0, 0, true);
+        for (index, (part, weight)) in self.parts.iter().zip(weights).enumerate() {
+            let is_kept = is_kept(kept, index);
+            if !is_kept {
+                weighted += weight * part.len() + if was_kept { all.len() } else { 0 };
+                length += part.len();
+            }
+            was_kept = is_kept;
+        }
+        (weighted, length, Reverse(kept.reverse_bits()))
+    }
+
+    /// The fewest parts that are unambiguous, the longest of them without their middles.
+    fn squeezed(&self, all: &[Self], width: usize) -> String {
+        let mut choices = self.choices();
+        choices.sort_by_cached_key(|kept| columns(&self.text(&self.shown(*kept))));
+        let fewest = choices.into_iter().map(|kept| self.shown(kept)).find(|shown| self.is_unambiguous(shown, all));
+        let mut shown = fewest.unwrap_or_else(|| self.shown(u32::MAX));
+        let mut rooms: Vec<usize> = self.parts.iter().map(|part| word(part).chars().count()).collect();
+        while columns(&self.text(&shown)) > width {
+            let visible = rooms.iter_mut().zip(&mut shown).zip(&self.parts);
+            let visible = visible.filter(|((room, shown), _)| **room > 1 && !matches!(shown, Shown::Hidden));
+            let Some(((room, shown), part)) = visible.max_by_key(|((room, _), _)| **room) else { break };
+            *room -= 1;
+            *shown = ends(word(part), *room);
+        }
+        self.text(&shown).chars().take(width.max(1)).collect()
+    }
+
+    /// Which parts may be kept, a bit each; at least one.
+    fn choices(&self) -> Vec<u32> {
+        (1..1 << self.parts.len()).collect()
+    }
+
+    fn shown(&self, kept: u32) -> Vec<Shown> {
+        let shown = |index| if is_kept(kept, index) { Shown::Whole } else { Shown::Hidden };
+        (0..self.parts.len()).map(shown).collect()
+    }
+
+    fn text(&self, shown: &[Shown]) -> String {
+        let mut text = String::new();
+        let mut after_hidden = false;
+        for (part, shown) in self.parts.iter().zip(shown) {
+            let word = word(part);
+            let end = &part[word.len()..];
+            match shown {
+                Shown::Whole => text.push_str(part),
+                Shown::Ends { head, tail } => text.extend([head, "…", tail, end]),
+                Shown::Hidden if after_hidden => {
+                    text.pop();
+                    text.push_str(end);
+                }
+                Shown::Hidden => text.extend(["…", end]),
+            }
+            after_hidden = matches!(shown, Shown::Hidden);
+        }
+        text
+    }
+
+    /// Whether what is shown of this name fits no other of `all`.
+    fn is_unambiguous(&self, shown: &[Shown], all: &[Self]) -> bool {
+        let pattern: Vec<(&str, &Shown)> = self.parts.iter().map(|part| word(part)).zip(shown).collect();
+        all.iter().filter(|name| fits(&pattern, &name.parts)).count() == 1
+    }
+}
+
+/// Whether `parts` may be what `pattern` shows.
+fn fits(pattern: &[(&str, &Shown)], parts: &[&str]) -> bool {
+    let Some(((whole, shown), rest)) = pattern.split_first() else { return parts.is_empty() };
+    let Some((part, others)) = parts.split_first() else { return false };
+    match shown {
+        Shown::Whole => *whole == word(part) && fits(rest, others),
+        Shown::Ends { head, tail } => word(part).starts_with(head) && word(part).ends_with(tail) && fits(rest, others),
+        Shown::Hidden => {
+            let hidden = rest.iter().take_while(|(_, shown)| matches!(shown, Shown::Hidden)).count();
+            let rest = rest.get(hidden..).unwrap_or_default();
+            (0..=others.len()).any(|more| others.get(more..).is_some_and(|others| fits(rest, others)))
+        }
+    }
+}
+
+const fn is_kept(kept: u32, index: usize) -> bool {
+    kept & (1 << index) != 0
+}
+
+/// `part` without the slash or space that ends it.
+fn word(part: &str) -> &str {
+    part.trim_end_matches(['/', ' '])
+}
+
+/// The ends of `word` in `room` columns; the end is longer, since ids differ there.
+fn ends(word: &str, room: usize) -> Shown {
+    let kept = room.saturating_sub(1);
+    let head = kept * 2 / 5;
+    let skipped = word.chars().count().saturating_sub(kept - head);
+    Shown::Ends { head: word.chars().take(head).collect(), tail: word.chars().skip(skipped).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shortened(names: &[&str], width: usize) -> Vec<String> {
+        let short = shorten_names(names.iter().copied(), width);
+        names.iter().map(|name| short.get(*name).cloned().unwrap_or_else(|| (*name).to_owned())).collect()
+    }
+
+    #[test]
+    fn whole_parts_are_left_out_and_words_stay_readable() {
+        let names = ["tensor-ops gelu/f32/1048576", "tensor-ops relu/f32/1048576", "gemm f32/512x512x512"];
+        assert_eq!(shortened(&names, 24), ["tensor-ops gelu/f32/…", "tensor-ops relu/f32/…", "gemm f32/512x512x512"]);
+        assert_eq!(shortened(&names, 12)[..2], ["… gelu/f32/…", "… relu/f32/…"]);
+        assert_eq!(shortened(&names, 10)[..2], ["… gelu/…", "… relu/…"]);
+    }
+
+    #[test]
+    fn what_every_name_shares_goes_first() {
+        let names = ["memory-bandwidth copy/f32/64MiB", "memory-bandwidth triad/f32/64MiB/stores=non-temporal"];
+        assert_eq!(shortened(&names, 40)[1], "memory-bandwidth triad/…/non-temporal");
+        assert_eq!(shortened(&names, 50)[1], "memory-bandwidth triad/f32/64MiB/non-temporal");
+    }
+
+    #[test]
+    fn the_part_that_differs_stays_wherever_it_is() {
+        let names: Vec<String> =
+            ["one", "two", "three"].map(|middle| format!("benchmark/{middle}/1024x1024x1024")).into();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert_eq!(shortened(&names, 20), ["…/one/1024x1024x1024", "…/two/1024x1024x1024", "benchmark/three/…"]);
+        assert_eq!(shortened(&names, 12), ["…/one/…", "…/two/…", "…/three/…"]);
+    }
+
+    #[test]
+    fn no_two_names_become_one_at_any_width() {
+        let mut names = Vec::new();
+        for operation in ["all-gather", "broadcast"] {
+            for algorithm in ["ring", "tree"] {
+                for launcher in ["threads", "one-thread"] {
+                    names.push(format!(
+                        "f32/4MiB/backend=rccl/operation={operation}/algorithm={algorithm}/num_gpus=2/launcher={launcher}"
+                    ));
+                }
+            }
+        }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        for width in [16, 20, 32, 52] {
+            let short = shortened(&names, width);
+            let different: BTreeSet<&String> = short.iter().collect();
+            assert_eq!(different.len(), names.len(), "{width}: {short:?}");
+            assert!(short.iter().all(|name| columns(name) <= width), "{width}: {short:?}");
+        }
+    }
+
+    #[test]
+    fn a_single_long_part_keeps_its_ends() {
+        assert_eq!(shortened(&["amd-epyc-7763-2c-1a2b3c4d"], 16), ["amd-ep…-1a2b3c4d"]);
+    }
+
+    #[test]
+    fn without_room_nothing_breaks() {
+        for width in 0..4 {
+            assert!(shortened(&["abcdefgh", "abc/efgi", ""], width).iter().all(|name| columns(name) <= width.max(1)));
+        }
+    }
+}
