@@ -6,7 +6,9 @@ mod bisect;
 mod chart;
 mod config;
 mod factor;
+mod filter;
 mod gate;
+mod help;
 mod models;
 mod probe;
 mod project;
@@ -33,7 +35,9 @@ pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
 pub use chart::{ChartArgs, ChartFormat};
 pub use config::ConfigVerb;
+pub use filter::FilterArgs;
 pub use gate::{GateArgs, JudgeArgs};
+pub use help::{CARD, HelpArgs, everything};
 pub use models::{
     GoalArg, ModelsArgs, ModelsCompatibilityArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb,
     RecommendArgs,
@@ -51,53 +55,58 @@ pub use values::{ReportForm, Since, VerdictFile};
 use values::{parse_axis, parse_percent, profile, profiler, report_form, suite, text};
 pub use watch::WatchArgs;
 
-/// Benchmarks GPUs, CPUs and ML frameworks with Criterion, stores every result with the machine that made it,
-/// compares it with a baseline, and fails only when something got more than 10 % slower.
+/// Benchmark GPUs, CPUs and ML frameworks, and gate what got slower
 #[derive(Debug, Parser)]
-#[command(name = "rusty-stack-bench", version, after_help = exit::HELP, max_term_width = 110, propagate_version = true)]
+#[command(
+    name = "rusty-stack-bench",
+    version,
+    after_help = exit::HELP,
+    max_term_width = 110,
+    propagate_version = true,
+    disable_help_subcommand = true
+)]
 pub struct Cli {
-    /// When to use colors; NO_COLOR is honored
+    /// Choose when to use colors; NO_COLOR is honored
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub color: ColorChoice,
-    /// What to do
+    /// The subcommand; without one, a card shows the first steps
     #[command(subcommand)]
-    pub verb: Verb,
+    pub verb: Option<Verb>,
 }
 
 /// When to use colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set.
+    /// On a terminal, unless NO_COLOR is set
     Auto,
-    /// Always.
+    /// Always
     Always,
-    /// Never.
+    /// Never
     Never,
 }
 
-/// What is measured beside the time.
+/// What is measured in addition to the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExtraMetric {
-    /// Instructions of one iteration, by the counters of the CPU, else by Valgrind: for cases that this program works
-    /// on itself on a CPU.
+    /// Instructions per iteration of native CPU cases, by CPU counters or Valgrind
     Instructions,
 }
 
-/// A way to be judged on each line.
+/// Examples of `gate`, one for each way to judge.
 const GATE_EXAMPLES: &str = "\
 Examples:
   gate                                       the latest run, against the baseline saved for this machine
-  gate --against HEAD                        what did my edits change? builds both, measures them interleaved
-  gate --against main --benchmark parse      only cases with `parse` in their id
+  gate --against HEAD                        my uncommitted edits: builds both, measures them interleaved
+  gate --against main --case parse           only cases with `parse` in their id
   gate --against main -- -p my-crate         arguments for cargo bench
   gate --against main --custom mine.toml --build make
-                                             commands of yours, in the trees of both
+                                             commands of a TOML file, in both trees
   gate --against main --build make --bench './bench --benchmark_format=json' --bench-format google-benchmark
   gate --baseline target/criterion@before --current target/criterion@after
                                              saved results of Criterion
   gate --against-history                     the latest run, against the earlier ones";
 
-/// A question of each kind.
+/// Examples of `query`.
 const QUERY_EXAMPLES: &str = "\
 Views: benchmark_runs, benchmark_results, measurements, daily_means
 Examples:
@@ -106,90 +115,90 @@ Examples:
   query \"SELECT day, mean FROM daily_means WHERE metric = 'time_ms'\" --json
   query --engine duckdb \"SELECT id, count(*), median(time_ms) FROM samples GROUP BY id\"
                                              all runs with their raw samples (`samples`)
-  history slowest --sql                      the SQL of a question that has a name";
+  history slowest --sql                      the SQL of a named question";
 
-/// A chart of each source.
+/// Examples of `chart`, one for each source.
 const CHART_EXAMPLES: &str = "\
 Examples:
   chart                                      every kind, and what it needs
   chart line --benchmark memory-bandwidth    the latest run: throughput by size
-  chart bar --metric time_ms --ascii         in plain characters
+  chart bar --metric time_ms --ascii         in ASCII characters
   chart delta --against previous             what changed since the run before
   chart trend --benchmark gemm               over the stored runs
   chart roofline --format svg -o roofline.svg";
 
-/// A reader of each kind.
+/// Examples of `serve`.
 const SERVE_EXAMPLES: &str = "\
 Examples:
-  serve                                      at a free port of this machine; the address is printed
+  serve                                      on a free local port; prints the address
   serve --listen 0.0.0.0:8080 --token-file token
-                                             for others, who open the printed address once
+                                             for other machines, with a token
   serve --export site                        as files, for any web host
-Everything is read and nothing changed.";
+The dashboard is read-only.";
 
 /// The commands; each benchmark's name is a command too.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Look, measure and compare in the terminal: a page for each stage, keys and mouse
+    /// Open the terminal interface: measure, compare, browse history
     Tui(TuiArgs),
-    /// Show the hardware and software of this machine: CPU, memory, GPUs, drivers, Python, frameworks
+    /// Show this machine: CPU, memory, GPUs, drivers, frameworks
     Probe(ProbeArgs),
-    /// Diagnose the GPUs, drivers, permissions and the ROCm installation; exits 1 on errors; measure what they reach
+    /// Diagnose GPUs, drivers and permissions; exit 1 on errors
     Doctor(DoctorArgs),
-    /// Show the capabilities of the GPUs: compute units, memory, data types, peak rates
+    /// Show the capabilities and peak rates of the GPUs
     GpuCapability(ProbeArgs),
-    /// List the benchmarks and the backends that each can run on here
+    /// List what can run on this machine, and what is missing
     List(ListArgs),
     /// Measure a suite, or benchmarks by name, and store the results
     Run(RunArgs),
-    /// Compare a run with a baseline; exits 3 on a regression, 4 without a verdict
+    /// Judge a run against a baseline; exit 3 on a regression
     #[command(after_help = GATE_EXAMPLES)]
     Gate(GateArgs),
-    /// Compare two runs; never fails unless --check is given
+    /// Compare two runs; always exit 0 unless --check is given
     Compare(CompareArgs),
     /// Find the first commit that made a case slower
     Bisect(BisectArgs),
-    /// Save, list, show and refresh baselines; accept regressions
+    /// Save, list, show or refresh baselines; accept regressions
     #[command(subcommand)]
     Baseline(BaselineVerb),
-    /// Print or write what a project starts with: a policy, and a workflow that gates its pull requests
+    /// Print a policy and a workflow that gates pull requests
     Init(InitArgs),
-    /// Show the trend of each metric over the stored runs, or over a CSV file
+    /// Show trends and change points over stored runs or a CSV file
     Trend(TrendArgs),
-    /// One page: what became worse or better, what is noisy, missing or long unmeasured, and what to do
+    /// Summarize what got worse or better, is noisy or unmeasured
     Health(HealthArgs),
-    /// Show earlier runs and their results, or answer a question about them
+    /// List stored runs and results, or answer a named question
     History(HistoryArgs),
-    /// Ask the stored results in SQL
+    /// Query the stored results in SQL
     #[command(after_help = QUERY_EXAMPLES)]
     Query(QueryArgs),
-    /// Measure again and again, at a low priority and only while the machine is idle, and tell what changed
+    /// Measure periodically while the machine is idle
     Watch(WatchArgs),
-    /// Export all stored results as CSV, JSON, Parquet or a database of DuckDB
+    /// Export all results as CSV, JSON, Parquet or DuckDB
     Export(ExportArgs),
-    /// Import results of other tools, or the runs of another directory
+    /// Import results of other tools, or runs of another directory
     Import(ImportArgs),
-    /// Delete old runs, but for those that baselines were made from and the latest
+    /// Delete old runs, except the latest and those of baselines
     Prune(PruneArgs),
-    /// Check or repair the stored results
+    /// Check, copy or repair the stored results
     #[command(subcommand)]
     Store(StoreVerb),
     /// Write a report of a run with charts
     Report(ReportArgs),
-    /// Draw charts: in the terminal, as SVG or as a page; without a kind, list the kinds
+    /// Draw charts in the terminal, as SVG or HTML; list the kinds
     #[command(after_help = CHART_EXAMPLES)]
     Chart(ChartArgs),
-    /// Serve a dashboard of the stored results, for a browser, or write it as files
+    /// Serve a dashboard of the stored results for a browser
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
-    /// Show the status of each framework component: last results, targets, what is missing and how to get it
+    /// Show the status of each framework and how to install it
     Components(ComponentsArgs),
-    /// Measure models of eleven families, list them, or show what one needs
+    /// Measure models of eleven families, list them, show one
     #[command(after_help = models::EXAMPLES)]
     Models(ModelsArgs),
-    /// Show the best device, runtime and precision for each model: as measured, and predicted where nobody did
+    /// Recommend a device, runtime and precision per model
     Recommend(RecommendArgs),
-    /// Show, diagnose or create the Python environment of the frameworks
+    /// Show, diagnose or create the Python environment
     #[command(subcommand)]
     Python(PythonVerb),
     /// Write a configuration file with every key, or check one
@@ -199,11 +208,13 @@ pub enum Verb {
     Schema(SchemaArgs),
     /// Print shell completions
     Completions {
-        /// The shell
+        /// Print for this shell
         shell: clap_complete::Shell,
     },
     /// Print the manual page
     Man,
+    /// Show the help of a command, or of all with --all
+    Help(HelpArgs),
     /// Run one benchmark with the quick profile
     #[command(skip)]
     Benchmark(String, MeasureArgs),
@@ -212,19 +223,19 @@ pub enum Verb {
 /// Where things are kept.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Places {
-    /// Results directory [default: benchmark_results]
+    /// Set the results directory [default: benchmark_results]
     #[arg(long, value_name = "DIR", env = "RSB_RESULTS_DIR", hide_env = true)]
     pub results_dir: Option<PathBuf>,
-    /// Baselines directory [default: baselines]
+    /// Set the baselines directory [default: baselines]
     #[arg(long, value_name = "DIR", env = "RSB_BASELINES_DIR", hide_env = true)]
     pub baselines_dir: Option<PathBuf>,
-    /// Policy file [default: policy.toml in the baselines directory, if present]
+    /// Set the policy file [default: policy.toml in the baselines directory]
     #[arg(long, value_name = "FILE", env = "RSB_POLICY", hide_env = true)]
     pub policy: Option<PathBuf>,
-    /// Configuration file [default: rusty-stack-bench.toml, if present]
+    /// Set the configuration file [default: rusty-stack-bench.toml]
     #[arg(long, value_name = "FILE", env = "RSB_CONFIG", hide_env = true)]
     pub config: Option<PathBuf>,
-    /// Benchmarks of your own: a TOML file of commands (docs/extending.md)
+    /// Add benchmarks from a TOML file of commands (docs/extending.md)
     #[arg(long, value_name = "FILE", env = "RSB_CUSTOM", hide_env = true)]
     pub custom: Option<PathBuf>,
 }
@@ -232,7 +243,7 @@ pub struct Places {
 /// How to measure.
 #[derive(Debug, Clone, Default, Args)]
 pub struct MeasureArgs {
-    /// Use only devices of this backend: auto, rocm, cuda, vulkan, opencl, oneapi or cpu [default: auto]
+    /// Use only auto, rocm, cuda, vulkan, opencl, oneapi or cpu [default: auto]
     #[arg(long, env = "RSB_BACKEND", hide_env = true)]
     pub backend: Option<String>,
     /// Use only these devices, such as 0,1
@@ -241,34 +252,40 @@ pub struct MeasureArgs {
     /// Replace the values of an axis; may be repeated
     #[arg(long, value_name = "NAME=V1,V2", value_parser = parse_axis)]
     pub axis: Vec<(String, Vec<String>)>,
-    /// How thoroughly
+    /// Choose how thoroughly to measure
     #[arg(long, value_parser = profile(), env = "RSB_PROFILE", hide_env = true)]
     pub profile: Option<Profile>,
-    /// Samples per round, at least 10
+    /// Take N samples per round, at least 10
     #[arg(long, value_name = "N", env = "RSB_RUNS", hide_env = true, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub runs: Option<u64>,
-    /// Warm-up iterations; at most as many as fit in a quarter of the measurement time
+    /// Run N warm-up iterations, within a quarter of the measurement time
     #[arg(long, value_name = "N", env = "RSB_WARMUP", hide_env = true)]
     pub warmup: Option<u64>,
-    /// Fresh processes per case
+    /// Measure each case in N fresh processes
     #[arg(long, value_name = "N", env = "RSB_REPLICATES", hide_env = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub replicates: Option<u32>,
-    /// Time limit of one replicate of a case, in seconds
+    /// Limit one replicate of a case to S seconds
     #[arg(long, value_name = "S", env = "RSB_TIMEOUT", hide_env = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: Option<u64>,
-    /// Also measure this, beside the time
+    /// Also measure this metric
     #[arg(long, value_enum)]
     pub metric: Option<ExtraMetric>,
-    /// Profile each case that this tool sees, once more after the samples, and keep its files beside the run
+    /// Profile each case once more with TOOL and keep its files next to the run
     #[arg(long, value_name = "TOOL", value_parser = profiler())]
     pub profiler: Option<String>,
-    /// Python interpreter for the frameworks [default: see `python list --help`]
+    /// Use this Python for the frameworks [default: see `python list --help`]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
-    /// Measure the scenarios in this file: all combinations of batch sizes, sequence lengths, precisions and other axes
+    /// Measure all combinations of the axes in this file
     #[arg(long, value_name = "FILE")]
     pub sweep: Option<PathBuf>,
-    /// Write one JSON document to standard output and nothing else
+    /// Show each case as it is measured, and why others were skipped
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Also show the built-in targets, such as fragmentation below 5 %
+    #[arg(long)]
+    pub targets: bool,
+    /// Print one JSON document and nothing else
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
@@ -279,30 +296,29 @@ pub struct MeasureArgs {
 /// Arguments of `run`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunArgs {
-    /// Benchmarks by name [default: all of the suite]
+    /// Measure these benchmarks [default: all of the suite]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// The suite [default: quick]
+    /// Choose the suite [default: quick]
     #[arg(long, value_parser = suite(), env = "RSB_SUITE", hide_env = true)]
     pub suite: Option<Suite>,
     /// Print the plan without measuring
     #[arg(long)]
     pub dry_run: bool,
-    /// Measure what RUN, which was stopped, still lacks [default: the latest]; with the flags that it was begun with
+    /// Continue a stopped run, with the flags it was started with [default: latest]
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest",
         conflicts_with_all = ["names", "suite", "dry_run"])]
     pub resume: Option<String>,
-    /// Also write the id of the stored run to FILE, for a script that judges this run by name
+    /// Write the id of the stored run to FILE, for scripts
     #[arg(long, value_name = "FILE")]
     pub id_file: Option<PathBuf>,
-    /// Also send this run, and earlier ones that could not be sent, to a PostgreSQL that machines share:
-    /// postgres://USER@HOST/DATABASE
+    /// Also send unsent runs to PostgreSQL: postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "ADDRESS", env = "RSB_STORE", hide_env = true)]
     pub store: Option<String>,
-    /// Also write these reports beside the results, such as html,csv, or all
+    /// Also write these reports next to the results, such as html,csv
     #[arg(long, value_name = "FORMS", value_delimiter = ',', value_parser = report_form())]
     pub reports: Vec<ReportForm>,
-    /// Models that are not in the catalogue; those of the verb `models`, which has a document of its own
+    /// Models that are not in the catalogue, from the subcommand `models`
     #[arg(skip)]
     pub models: Option<Vec<ModelRow>>,
     /// How to measure
@@ -313,16 +329,16 @@ pub struct RunArgs {
 /// Arguments of `list`.
 #[derive(Debug, Clone, Args)]
 pub struct ListArgs {
-    /// Also show the axes of each benchmark
+    /// Also show how to add what is missing, and the axes of each benchmark
     #[arg(long, short)]
     pub verbose: bool,
-    /// Configuration file to check [default: rusty-stack-bench.toml, if present]
+    /// Check this configuration file [default: rusty-stack-bench.toml]
     #[arg(long, value_name = "FILE", env = "RSB_CONFIG", hide_env = true)]
     pub config: Option<PathBuf>,
     /// Also list the benchmarks in this file (docs/extending.md)
     #[arg(long, value_name = "FILE", env = "RSB_CUSTOM", hide_env = true)]
     pub custom: Option<PathBuf>,
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -330,7 +346,7 @@ pub struct ListArgs {
 /// Arguments of `init`.
 #[derive(Debug, Clone, Args)]
 pub struct InitArgs {
-    /// Write the files that are not there yet, in place of printing all of them
+    /// Write the files that do not exist yet, instead of printing all
     #[arg(long)]
     pub write: bool,
 }
@@ -338,10 +354,10 @@ pub struct InitArgs {
 /// Arguments of `compare`.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
-    /// What to compare with: run file, id, baseline file or name, previous or latest~N, or Criterion's results as DIR@NAME
+    /// Compare with this run, baseline, previous, latest~N or Criterion DIR@NAME
     #[arg(value_parser = text())]
     pub baseline: String,
-    /// What to compare: run file or id [default: the latest run]
+    /// Compare this run file or id [default: the latest run]
     #[arg(value_parser = text())]
     pub current: Option<String>,
     /// Exit as `gate` does
@@ -355,13 +371,13 @@ pub struct CompareArgs {
 /// Arguments of `health`.
 #[derive(Debug, Clone, Args)]
 pub struct HealthArgs {
-    /// A case is noisy from this much from run to run on, in percent
+    /// Call a case noisy above this spread between runs, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = parse_percent)]
     pub noisy: f64,
-    /// A case is unmeasured after so many days without a figure
+    /// Call a case unmeasured after DAYS without a result
     #[arg(long, value_name = "DAYS", default_value_t = 14, value_parser = clap::value_parser!(u32).range(1..))]
     pub unmeasured_days: u32,
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
@@ -372,23 +388,23 @@ pub struct HealthArgs {
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// One line a metric.
+    /// One line per metric
     Csv,
-    /// Every run, whole.
+    /// Every run in full
     Json,
-    /// A row for each process of each case, with raw samples, machine and verdict; `import` takes it back.
+    /// One row per process and case, with samples, machine and verdict
     Parquet,
-    /// A database of DuckDB with the views of `query` as tables.
+    /// A DuckDB database with the views of `query` as tables
     Duckdb,
 }
 
 /// Arguments of `export`.
 #[derive(Debug, Clone, Args)]
 pub struct ExportArgs {
-    /// Output format
+    /// Choose the format
     #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
     pub format: ExportFormat,
-    /// File to write; `-` for standard output [default: standard output]
+    /// Write to FILE [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Where things are kept
@@ -399,37 +415,36 @@ pub struct ExportArgs {
 /// The format of a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
-    /// A page with tables, and charts beside it.
+    /// Tables, with charts in a folder next to it
     #[default]
     Markdown,
-    /// One page with everything in it, the run too: gate, compare and report read it as a run.
+    /// One page with charts and the run itself, which `gate` reads as a run
     Html,
-    /// The same page as an accessible PDF (PDF/UA-1); builds with the feature `pdf` write it.
+    /// The same page as an accessible PDF; needs the feature `pdf`
     Pdf,
-    /// The run as stored.
+    /// The run as stored
     Json,
-    /// One line a metric.
+    /// One line per metric
     Csv,
-    /// For a terminal.
+    /// For a terminal
     Text,
-    /// The charts alone.
+    /// Only the charts
     Svg,
 }
 
 /// Arguments of `report`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ReportArgs {
-    /// Run file or id [default: the latest run]
+    /// Report on this run file or id [default: the latest run]
     #[arg(value_parser = text())]
     pub run: Option<String>,
-    /// Format of the report
+    /// Choose the format
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
     pub format: ReportFormat,
-    /// File to write (a directory for svg); `-` for standard output [default: markdown, html, pdf and svg beside the
-    /// results, others to standard output]
+    /// Write to PATH, a directory for svg [default: next to the results, or stdout]
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
-    /// Leave the run itself out of the page
+    /// Leave the run itself out of the HTML page
     #[arg(long)]
     pub no_data: bool,
     /// Where things are kept
@@ -440,17 +455,17 @@ pub struct ReportArgs {
 /// Arguments of `schema`.
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArgs {
-    /// Name of the document; lists all without one
+    /// Print this schema [default: list all names]
     pub name: Option<String>,
     /// Write every schema to this directory
     #[arg(long, value_name = "DIR", conflicts_with = "name")]
     pub dir: Option<PathBuf>,
 }
 
-/// The verb that runs every benchmark.
+/// The subcommand that runs every benchmark.
 pub const ALL: &str = rsb_engine::plan::ALL;
 
-/// The whole command, with a verb for each benchmark.
+/// Builds the whole command, with a subcommand for each benchmark.
 pub fn command() -> Command {
     let verb = |name: &'static str, about: &str| MeasureArgs::augment_args(Command::new(name)).about(about.to_owned());
     let benchmarks = rsb_workloads::all().iter().map(|benchmark| verb(benchmark.name(), benchmark.about()));
@@ -459,14 +474,15 @@ pub fn command() -> Command {
         .subcommands(benchmarks)
         .subcommands(components)
         .subcommand(verb(ALL, "Run every benchmark with the quick profile"))
+        .override_help(help::overview())
 }
 
-/// Whether the verb `name` is made from a component; models have a verb of their own.
+/// Whether the subcommand `name` is made from a component; models have one of their own.
 fn is_component(name: &str) -> bool {
     frameworks::all().iter().any(|component| component.name == name)
 }
 
-/// The command line `arguments`, the program first. Invalid ones exit with code 2 and name what is valid.
+/// Parses the command line `arguments`, the program first. Exits with code 2 on invalid ones and lists the valid.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let matches = command().try_get_matches_from(&arguments).unwrap_or_else(|error| refuse(&error, &arguments));
@@ -474,7 +490,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
     let parsed = match matches.subcommand() {
         Some((name, own)) if is_benchmark(name) => MeasureArgs::from_arg_matches(own).map(|args| Cli {
             color: matches.get_one("color").copied().unwrap_or(ColorChoice::Auto),
-            verb: Verb::Benchmark(name.to_owned(), args),
+            verb: Some(Verb::Benchmark(name.to_owned(), args)),
         }),
         _ => Cli::from_arg_matches(&matches),
     };

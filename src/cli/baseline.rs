@@ -5,14 +5,14 @@ use clap::{Args, Subcommand};
 use super::Places;
 use super::values::{parse_percent, text};
 
-/// What can be done with baselines.
+/// Subcommands of `baseline`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BaselineVerb {
     /// Save runs as the baseline of their machine
     Save {
-        /// Name [default: the suite of the run]
+        /// Save under NAME [default: the suite of the run]
         name: Option<String>,
-        /// Run file or id [default: the latest run]; may be repeated, each is a replicate
+        /// Save this run, by file or id [default: latest]; repeat for replicates
         #[arg(long, value_name = "RUN", value_parser = text())]
         run: Vec<String>,
         /// Where things are kept
@@ -21,7 +21,7 @@ pub enum BaselineVerb {
     },
     /// List the baselines of every machine
     List {
-        /// Write one JSON document
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
         /// Where things are kept
@@ -30,31 +30,31 @@ pub enum BaselineVerb {
     },
     /// Show a baseline and the regressions accepted into it
     Show {
-        /// Its name, or its file
+        /// Show the baseline of this name or file
         #[arg(value_parser = text())]
         name: String,
-        /// Only one of this very machine; exit 4 when there is none
+        /// Require one of this machine; exit 4 without one
         #[arg(long)]
         here: bool,
-        /// Write one JSON document
+        /// Print one JSON document
         #[arg(long)]
         json: bool,
         /// Where things are kept
         #[command(flatten, next_help_heading = "Places")]
         places: Places,
     },
-    /// Remeasure the cases of baselines as thoroughly as before and replace them; git keeps the old ones
+    /// Remeasure baselines and replace them
     Refresh(RefreshArgs),
-    /// Accept a regression: the run's figures of the case replace those of the baseline, and the reason is kept
+    /// Accept a regression into the baseline, with the reason
     Accept(AcceptArgs),
 }
 
 /// Arguments of `baseline refresh`.
 #[derive(Debug, Clone, Args)]
 pub struct RefreshArgs {
-    /// Names of baselines [default: every one of this machine]
+    /// Refresh these baselines [default: all of this machine]
     pub name: Vec<String>,
-    /// Replace a baseline even when some of its cases have no figures any more
+    /// Replace a baseline even if cases of it can no longer be measured
     #[arg(long)]
     pub force: bool,
     /// Where things are kept
@@ -65,18 +65,18 @@ pub struct RefreshArgs {
 /// Arguments of `baseline accept`.
 #[derive(Debug, Clone, Args)]
 pub struct AcceptArgs {
-    /// Id of the case, or a pattern for several (`*` matches anything)
+    /// Accept this case, by id or pattern (`*` matches anything)
     pub id: String,
-    /// Why it is accepted; kept in the baseline
+    /// Record why it is accepted in the baseline
     #[arg(long, value_name = "REASON")]
     pub because: String,
-    /// The run in which it regressed, by file or id [default: the latest run]
+    /// Take the values of this run, by file or id [default: latest]
     #[arg(long, value_name = "RUN", value_parser = text())]
     pub from: Option<String>,
-    /// Name of the baseline [default: the one saved for the run's machine and suite]
+    /// Change the baseline NAME [default: that of the run's machine and suite]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
-    /// Threshold in percent unless the policy sets another [default: 10]
+    /// Set the threshold, unless the policy sets another [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
     /// Where things are kept

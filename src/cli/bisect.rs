@@ -15,20 +15,20 @@ use super::{Places, ProjectArgs};
     Exit code 0: the question is answered. 4: those passed over hide the answer. 2: the revisions or the case are wrong."
 )]
 pub struct BisectArgs {
-    /// A revision in which the case is still fast; an ancestor of BAD
+    /// Start from this fast revision, an ancestor of BAD
     pub good: String,
-    /// A revision in which it is slow
+    /// End at this slow revision
     pub bad: String,
-    /// Id of the case, or an unambiguous part of it (`*` matches anything)
+    /// Judge the one case whose id contains ID (`*` matches anything)
     #[arg(long, value_name = "ID")]
     pub case: String,
-    /// How long a step may measure at most: 90s, 3m [default: 1m]
+    /// Limit the measuring of each step, such as 90s or 3m [default: 1m]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub budget: Option<std::time::Duration>,
-    /// Threshold in percent unless the policy sets another [default: 10]
+    /// Set the threshold, unless the policy sets another [default: 10]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub threshold: Option<f64>,
-    /// Write one JSON document to standard output and nothing else
+    /// Print one JSON document and nothing else
     #[arg(long)]
     pub json: bool,
     /// Another project's benchmarks

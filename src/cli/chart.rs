@@ -7,53 +7,53 @@ use clap::{Args, ValueEnum};
 use rsb_model::Field;
 use rsb_report::charts::{CHART_KINDS, ChartKind};
 
-use super::Places;
 use super::values::text;
+use super::{FilterArgs, Places};
 
 /// The form of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ChartFormat {
-    /// For a terminal.
+    /// For a terminal
     Text,
-    /// A picture; several go into a directory.
+    /// A picture; several go into a directory
     Svg,
-    /// As `svg`, in pixels; needs the feature `png`.
+    /// As `svg`, in pixels; needs the feature `png`
     Png,
-    /// A page with every picture in it.
+    /// A page with every picture in it
     Html,
 }
 
 /// Arguments of `chart`.
 #[derive(Debug, Clone, Args)]
 pub struct ChartArgs {
-    /// What to draw; without it every kind is listed with what it needs
+    /// Draw this kind of chart [default: list all kinds]
     #[arg(value_parser = kind(), hide_possible_values = true)]
     pub kind: Option<&'static ChartKind>,
-    /// Run file or id [default: the latest run]
+    /// Draw this run, by file or id [default: the latest run]
     #[arg(value_parser = text())]
     pub run: Option<String>,
-    /// The figure, such as gflops [default: the one that says most]
+    /// Draw this metric, such as gflops [default: the main metric]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     pub metric: Option<&'static Field>,
-    /// Only cases whose ids contain this text (`*` matches anything)
-    #[arg(long, value_name = "PATTERN")]
-    pub benchmark: Option<String>,
-    /// What to compare with: run file, id, baseline, previous or latest~N [default: the saved baseline of this machine]
+    /// Which cases to draw
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// Compare with this run, baseline, previous or latest~N [default: the baseline]
     #[arg(long, value_name = "RUN", value_parser = text())]
     pub against: Option<String>,
-    /// For `trend` and `sparkline`: a CSV file with `timestamp,value` and optional `id,unit,better`, not the stored runs
+    /// Draw a CSV file with `timestamp,value[,id,unit,better]` as trend or sparkline
     #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "against"])]
     pub input: Option<PathBuf>,
-    /// Format
+    /// Choose the format
     #[arg(long, value_enum, default_value_t = ChartFormat::Text)]
     pub format: ChartFormat,
-    /// File to write, for several pictures a directory; `-` for standard output [default: standard output]
+    /// Write to PATH, a directory for several pictures [default: standard output]
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
-    /// Columns of the text [default: those of the terminal]
+    /// Draw in N columns [default: those of the terminal]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..=1000))]
     pub width: Option<u16>,
-    /// Draw with plain characters
+    /// Draw with ASCII characters
     #[arg(long)]
     pub ascii: bool,
     /// Where things are kept

@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-/// What is done with a configuration file.
+/// Subcommands of `config`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigVerb {
     /// Write a file with every key, commented out
     Save {
-        /// The file [default: rusty-stack-bench.toml]
+        /// Use this file [default: rusty-stack-bench.toml]
         file: Option<PathBuf>,
     },
-    /// Check that a file can be used; exits 2 and names the place where it cannot
+    /// Check a file; exit 2 and show the place of an error
     Check {
-        /// The file [default: rusty-stack-bench.toml]
+        /// Use this file [default: rusty-stack-bench.toml]
         file: Option<PathBuf>,
     },
 }

@@ -10,7 +10,7 @@ use rsb_model::Dtype;
 
 use super::{MeasureArgs, Places};
 
-/// Models by family, by name, of one's own.
+/// Examples of `models`.
 pub(super) const EXAMPLES: &str = "\
 Sizes by parameters: tiny < 100 M, small < 500 M, base < 1 B, large < 7 B, xl < 13 B, xxl above
 Examples:
@@ -26,94 +26,94 @@ Examples:
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct ModelsArgs {
-    /// What to do in place of measuring
+    /// The subcommand, instead of measuring
     #[command(subcommand)]
     pub verb: Option<ModelsVerb>,
-    /// Families to measure [default: all]
+    /// Measure these families [default: all]
     #[arg(value_name = "FAMILY", value_parser = PossibleValuesParser::new(Family::NAMES), hide_possible_values = true)]
     pub families: Vec<String>,
-    /// Size classes: tiny, small, base, large, xl, xxl [default: tiny]
+    /// Choose sizes: tiny, small, base, large, xl, xxl [default: tiny]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = PossibleValuesParser::new(SizeClass::NAMES), hide_possible_values = true)]
     pub sizes: Vec<String>,
-    /// Models by name, by directory, or by the name in the hub of one that is already here
+    /// Choose models by name, directory, or name of a downloaded hub model
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["families", "sizes"])]
     pub model: Vec<String>,
-    /// Models of your own: a TOML file with [[model]] rows; alone, all of them are measured
+    /// Add models from a TOML file with [[model]] rows
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
-    /// Precisions: f32, f16, bf16, i8 [default: f32; i8 for qnn]
+    /// Choose precisions: f32, f16, bf16, i8 [default: f32; i8 for qnn]
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub precision: Vec<String>,
-    /// Batch sizes
+    /// Choose batch sizes
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     pub batch: Vec<String>,
-    /// Positions of the input, where they can be chosen [default: 128, or as near as the model has it]
+    /// Choose sequence lengths [default: 128, or the nearest that the model takes]
     #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
     pub sequence: Vec<String>,
-    /// One pass (forward), tokens one after another (generate), requests at random times (load) [default: forward; from the profile standard on generate too]
+    /// Choose workloads: forward, generate, load [default: by profile]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub workload: Vec<String>,
-    /// What openvino is tuned for: latency, throughput [default: latency]
+    /// Tune openvino for latency or throughput [default: latency]
     #[arg(long, value_name = "HINTS", value_delimiter = ',')]
     pub hint: Vec<String>,
-    /// Requests that arrive in a second at random times, 0 for all at once: measures load
+    /// Measure load with this many random requests per second, 0 for all at once
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     pub rate: Vec<String>,
-    /// Requests worked on at the same time: measures load
+    /// Measure load with this many concurrent requests
     #[arg(long, value_name = "LANES", value_delimiter = ',')]
     pub concurrency: Vec<String>,
-    /// Samples of each case, the same as --runs
+    /// Take N samples of each case, as --runs
     #[arg(long, value_name = "N", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub iterations: Option<u64>,
-    /// Print what would be measured, and what not and why, without measuring
+    /// Print the plan without measuring
     #[arg(long)]
     pub dry_run: bool,
-    /// How to measure; --backend also takes openvino, onnxruntime, qnn and mps, and several: cpu,openvino
+    /// How to measure; --backend also takes openvino, onnxruntime, qnn, mps, and several
     #[command(flatten)]
     pub measure: MeasureArgs,
 }
 
-/// Commands for models.
+/// Subcommands of `models`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ModelsVerb {
-    /// List the catalogue: family, size class, parameters and their source
+    /// List the catalogue: family, size, parameters
     List(ModelsListArgs),
-    /// Show one model: what it is made of, and what it needs of memory in each precision
+    /// Show one model and its memory needs in each precision
     Show(ModelsShowArgs),
-    /// Show what a stored run says of each model
+    /// Show the results of each model in a stored run
     Results(ModelsResultsArgs),
-    /// Show what runs where: families, runtimes and precisions, by the rules and by what stored runs have seen
+    /// Show which family, runtime and precision combinations work
     Compatibility(ModelsCompatibilityArgs),
 }
 
-/// What a model is wanted for.
+/// What a recommendation optimizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GoalArg {
-    /// One item as soon as possible.
+    /// Shortest time per item
     Latency,
-    /// As many items as possible, whatever the batch.
+    /// Most items per second, in batches
     Throughput,
-    /// As little money for an item as possible: needs --prices.
+    /// Lowest cost per item; needs --prices
     Cost,
-    /// As little energy for an item as possible, where a run read the power.
+    /// Lowest energy per item, if the power was measured
     Energy,
 }
 
 /// Arguments of `recommend`.
 #[derive(Debug, Clone, Args)]
 pub struct RecommendArgs {
-    /// The model; one of the catalogue that nobody measured is predicted [default: all that were measured, and one of each family and size]
+    /// Recommend for this model [default: measured ones, one per family and size]
     pub model: Option<String>,
-    /// Models of your own: a TOML file with [[model]] rows
+    /// Add models from a TOML file with [[model]] rows
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
-    /// What it is wanted for
+    /// Optimize for this goal
     #[arg(long = "for", value_enum, default_value_t = GoalArg::Latency, value_name = "GOAL")]
     pub goal: GoalArg,
-    /// What machines cost: TOML with `[[price]]`, each with machine and per_hour
+    /// Read machine prices from TOML: `[[price]]` with machine and per_hour
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
@@ -130,10 +130,10 @@ fn precision(text: &str) -> Result<Dtype, String> {
 /// Arguments of `models list`.
 #[derive(Debug, Clone, Args)]
 pub struct ModelsListArgs {
-    /// Also list the models of this file
+    /// Also list the models of FILE
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -141,21 +141,21 @@ pub struct ModelsListArgs {
 /// Arguments of `models show`.
 #[derive(Debug, Clone, Args)]
 pub struct ModelsShowArgs {
-    /// The model
+    /// Show this model
     pub name: String,
-    /// Items handled together
+    /// Choose the batch size
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub batch: u64,
-    /// Positions of the input, where they can be chosen [default: 128, or as near as the model has it]
+    /// Choose sequence lengths [default: 128, or the nearest that the model takes]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub sequence: Option<u64>,
-    /// Precisions whose memory is shown: f32, f16, bf16, i8 [default: f32,f16,i8]
+    /// Choose precisions: f32, f16, bf16, i8 [default: f32,f16,i8]
     #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = precision)]
     pub precision: Vec<Dtype>,
-    /// Also look in this file
+    /// Also look in FILE
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -163,7 +163,7 @@ pub struct ModelsShowArgs {
 /// Arguments of `models compatibility`.
 #[derive(Debug, Clone, Args)]
 pub struct ModelsCompatibilityArgs {
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
@@ -174,12 +174,12 @@ pub struct ModelsCompatibilityArgs {
 /// Arguments of `models results`.
 #[derive(Debug, Clone, Args)]
 pub struct ModelsResultsArgs {
-    /// Run file or id [default: the latest run]
+    /// Show this run, by file or id [default: the latest run]
     pub run: Option<String>,
-    /// Leave out samples beyond Tukey's fences, which are marked otherwise
+    /// Leave out samples beyond Tukey's fences instead of marking them
     #[arg(long)]
     pub without_outliers: bool,
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
     /// Where things are kept

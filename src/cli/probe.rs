@@ -12,7 +12,7 @@ pub struct ProbeArgs {
     /// Read DIR instead of /sys; the rest of the host is left out
     #[arg(long, value_name = "DIR")]
     pub sysfs_root: Option<PathBuf>,
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -23,11 +23,12 @@ pub struct DoctorArgs {
     /// Read DIR instead of /sys; the rest of the host is left out
     #[arg(long, value_name = "DIR")]
     pub sysfs_root: Option<PathBuf>,
-    /// Measure bandwidth, peak rates and a product in less than a minute, save them as the baseline `installation`, and
-    /// compare with the one saved before the software changed; exits as `run` does
+    /// Measure bandwidth and peak rates, save and compare them as `installation`
+    ///
+    /// Takes less than a minute, compares with the values saved before the software changed, and exits as `run` does.
     #[arg(long, conflicts_with = "sysfs_root")]
     pub baseline: bool,
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
     /// Where things are kept

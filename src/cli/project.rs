@@ -13,16 +13,16 @@ use super::values::{import_format, text};
 /// How the benchmarks of another project are built and run.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ProjectArgs {
-    /// Shell command that builds a revision in its tree, where cargo does not; with --bench or --custom
+    /// Build each revision with this command, for --bench or --custom
     #[arg(long, value_name = "CMD", value_parser = text())]
     pub build: Option<String>,
-    /// Shell command that measures everything in the tree of a revision and prints the results, or writes them to {output}
+    /// Measure each revision with this command; it may write to {output}
     #[arg(long, value_name = "CMD", value_parser = text(), requires = "bench_format")]
     pub bench: Option<String>,
-    /// What --bench prints, such as google-benchmark, pytest-benchmark or hyperfine
+    /// Name the format that --bench prints, such as google-benchmark
     #[arg(long, value_name = "NAME", value_parser = import_format(), requires = "bench")]
     pub bench_format: Option<Format>,
-    /// Arguments for cargo bench, such as --package or --features
+    /// Pass arguments to cargo bench, such as --package or --features
     #[arg(last = true, value_name = "CARGO_ARGS", conflicts_with = "bench")]
     pub cargo: Vec<String>,
 }

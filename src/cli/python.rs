@@ -10,21 +10,24 @@ use super::Places;
 /// Commands for Python environments.
 #[derive(Debug, Subcommand)]
 pub enum PythonVerb {
-    /// Show the environment that frameworks are measured in, and the versions in it
+    /// Show the environment of the frameworks and its versions
     List(PythonArgs),
-    /// Diagnose the environment: what each component lacks and the cure; exits 1 when the environment is broken
+    /// Diagnose the environment; exit 1 when it is broken
     Doctor(PythonArgs),
-    /// Create an environment of its own and install components in it; yours is never touched
+    /// Create a separate environment and install components in it
     Setup(SetupArgs),
 }
 
 /// Which environment.
 #[derive(Debug, Clone, Args)]
 pub struct PythonArgs {
-    /// The interpreter [default: MLSTACK_BENCHMARK_PYTHON, MLSTACK_PYTHON_BIN, the active environment, UV_PYTHON, the environment made by `python setup`, PATH]
+    /// Use this interpreter
+    ///
+    /// The default is the first of MLSTACK_BENCHMARK_PYTHON, MLSTACK_PYTHON_BIN, the active environment, UV_PYTHON, the
+    /// environment made by `python setup`, and PATH.
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
@@ -32,7 +35,7 @@ pub struct PythonArgs {
 /// Arguments of `components`.
 #[derive(Debug, Clone, Args)]
 pub struct ComponentsArgs {
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
@@ -43,13 +46,13 @@ pub struct ComponentsArgs {
 /// Arguments of `python setup`.
 #[derive(Debug, Clone, Args)]
 pub struct SetupArgs {
-    /// Components to install, such as pytorch, and what models run in: openvino, qnn [default: none, an empty environment]
+    /// Install these components, such as pytorch or openvino [default: none]
     #[arg(value_name = "COMPONENT")]
     pub components: Vec<String>,
-    /// The interpreter to create it with [default: the one on PATH]
+    /// Create it with this interpreter [default: the one on PATH]
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
-    /// Where to create it [default: ~/.local/share/rusty-stack-bench/python]
+    /// Create it in DIR [default: ~/.local/share/rusty-stack-bench/python]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Print the commands without running them

@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::Places;
 use super::values::{Since, parse_since, parse_time, text};
+use super::{FilterArgs, Places};
 
 /// Arguments of `history`.
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct HistoryArgs {
-    /// A question that has a name
+    /// A named question
     #[command(subcommand)]
     pub question: Option<HistoryVerb>,
-    /// Only ids that contain this text (`*` matches anything); shows the values of each case
-    #[arg(long, value_name = "PATTERN")]
-    pub case: Option<String>,
+    /// Which cases to show the values of, instead of runs
+    #[command(flatten)]
+    pub filter: FilterArgs,
     /// List comparisons instead of runs
-    #[arg(long, conflicts_with = "case")]
+    #[arg(long, conflicts_with_all = ["benchmark", "case"])]
     pub comparisons: bool,
-    /// Show at most this many of the latest runs, or of comparisons with --comparisons
+    /// Show at most the N latest runs, or comparisons with --comparisons
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
@@ -37,42 +37,42 @@ Examples:
   store copy benchmark_results postgres://bench@db.example/results     send what is not there yet
   store copy postgres://bench@db.example/results benchmark_results     take in what other machines have sent";
 
-/// The questions that have names.
+/// The named questions.
 #[derive(Debug, Clone, Subcommand)]
 pub enum HistoryVerb {
-    /// What comparisons have called Regressed
+    /// List what comparisons called Regressed
     Regressed {
-        /// Since when: 30d, 6mo, 1y or a date
+        /// Look back to 30d, 6mo, 1y or a date
         #[arg(long, value_name = "TIME", value_parser = parse_since, default_value = "30d")]
         since: Since,
         /// How to answer
         #[command(flatten)]
         named: NamedArgs,
     },
-    /// The cases of the latest run that take longest
+    /// List the slowest cases of the latest run
     Slowest {
-        /// How many
+        /// Show N cases
         #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
         /// How to answer
         #[command(flatten)]
         named: NamedArgs,
     },
-    /// The cases that no run has measured
+    /// List the cases that no run has measured
     Unmeasured {
-        /// Since when: 30d, 6mo, 1y or a date
+        /// Look back to 30d, 6mo, 1y or a date
         #[arg(long, value_name = "TIME", value_parser = parse_since, default_value = "30d")]
         since: Since,
         /// How to answer
         #[command(flatten)]
         named: NamedArgs,
     },
-    /// The means of each metric in the runs of two commits; `compare` judges them
+    /// Compare the means of each metric in the runs of two commits
     Between {
-        /// A revision, or the beginning of a hash
+        /// Start from this revision or hash prefix
         #[arg(value_name = "REV", value_parser = text())]
         before: String,
-        /// Another
+        /// End at this revision or hash prefix
         #[arg(value_name = "REV", value_parser = text())]
         after: String,
         /// How to answer
@@ -93,10 +93,10 @@ impl HistoryVerb {
     }
 }
 
-/// How to answer a question that has a name.
+/// How to answer a named question.
 #[derive(Debug, Clone, Args)]
 pub struct NamedArgs {
-    /// Print the question in SQL, to change it and give it to `query`
+    /// Print the question in SQL, for `query`
     #[arg(long)]
     pub sql: bool,
     /// The form of the answer
@@ -107,13 +107,13 @@ pub struct NamedArgs {
 /// The form of an answer.
 #[derive(Debug, Clone, Args)]
 pub struct AnswerArgs {
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Write CSV
+    /// Print CSV
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
-    /// Wait this long for the answer, such as 90s or 3m
+    /// Limit the time of the query, such as 90s or 3m
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30s")]
     pub timeout: Duration,
     /// Where things are kept
@@ -124,19 +124,19 @@ pub struct AnswerArgs {
 /// What answers a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum QueryEngine {
-    /// The index: quick for a few series
+    /// The index: fast for a few series
     Sqlite,
-    /// The export in Parquet, which is kept beside the results: quick for scans of everything, with the raw samples
+    /// The Parquet export: fast for full scans, with raw samples
     Duckdb,
 }
 
 /// Arguments of `query`.
 #[derive(Debug, Clone, Args)]
 pub struct QueryArgs {
-    /// One SELECT; a wrong name lists the tables and columns that there are
+    /// Run this SELECT
     #[arg(value_parser = text())]
     pub sql: String,
-    /// What answers, in its own SQL
+    /// Choose the engine, and its SQL dialect
     #[arg(long, value_enum, value_name = "NAME", default_value_t = QueryEngine::Sqlite)]
     pub engine: QueryEngine,
     /// The form of the answer
@@ -147,9 +147,12 @@ pub struct QueryArgs {
 /// Arguments of `import`.
 #[derive(Debug, Clone, Args)]
 pub struct ImportArgs {
-    /// The output file of the tool; or a directory of results or runs of this program, of which each run is taken in once
+    /// Import this output file, or a directory of results or runs
     pub file: PathBuf,
-    /// Its format: nvbench, google-benchmark, hyperfine, pytest-benchmark, rocblas-bench, hipblaslt-bench, nccl-tests, nvbandwidth, rocprof-compute or vllm [default: detected]
+    /// Name the format [default: detected]
+    ///
+    /// nvbench, google-benchmark, hyperfine, pytest-benchmark, rocblas-bench, hipblaslt-bench, nccl-tests, nvbandwidth,
+    /// rocprof-compute or vllm.
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
     /// Where things are kept
@@ -160,13 +163,13 @@ pub struct ImportArgs {
 /// Arguments of `prune`.
 #[derive(Debug, Clone, Args)]
 pub struct PruneArgs {
-    /// Delete only runs that are older than so many days
+    /// Delete only runs older than N days
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=36_500))]
     pub days: u32,
-    /// Keep so many of the newest runs of each machine and suite, however old they are
+    /// Keep the N newest runs of each machine and suite
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub keep: u32,
-    /// Only say what would be deleted
+    /// Print what would be deleted
     #[arg(long)]
     pub dry_run: bool,
     /// Where things are kept
@@ -174,26 +177,26 @@ pub struct PruneArgs {
     pub places: Places,
 }
 
-/// What can be done with a directory of results.
+/// Subcommands of `store`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum StoreVerb {
-    /// Check the run files by their checksums, the index, and that both say the same; exits 1 when they do not
+    /// Check the run files and the index; exit 1 on a mismatch
     Check {
         /// Where things are kept
         #[command(flatten, next_help_heading = "Places")]
         places: Places,
     },
-    /// Copy the runs that are missing there from one store to another: directories of results, or PostgreSQL
+    /// Copy missing runs from one store to another
     #[command(after_help = COPY_EXAMPLES)]
     Copy {
-        /// Where the runs are: a directory of results, or postgres://USER@HOST/DATABASE
+        /// Copy from this directory or postgres://USER@HOST/DATABASE
         #[arg(value_parser = text())]
         from: String,
-        /// Where they are to be, too
+        /// Copy to this directory or PostgreSQL address
         #[arg(value_parser = text())]
         to: String,
     },
-    /// Rebuild the index from the run files; a damaged one is renamed and kept
+    /// Rebuild the index from the run files; keep a damaged one
     Repair {
         /// Where things are kept
         #[command(flatten, next_help_heading = "Places")]

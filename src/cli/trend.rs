@@ -2,51 +2,47 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::Places;
+use super::{FilterArgs, Places};
 
 /// Arguments of `trend`.
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct TrendArgs {
-    /// What to do with the trends beside showing them
+    /// The subcommand, instead of showing trends
     #[command(subcommand)]
     pub verb: Option<TrendVerb>,
-    /// What is followed, and what is told of it
+    /// Which series, and what is reported
     #[command(flatten)]
     pub followed: FollowedArgs,
-    /// Tell the changes and alerts alone, without a row for each series
+    /// Show only changes and alerts, without a row for each series
     #[arg(long, conflicts_with = "json")]
     pub summary: bool,
-    /// Show the table with a sparkline of every series first, and the page of `health` below
+    /// Also show the page of `health`
     #[arg(long, conflicts_with_all = ["json", "summary", "input"])]
     pub dashboard: bool,
-    /// Write one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
 
-/// What is followed.
+/// Which series are followed.
 #[derive(Debug, Clone, Args)]
 pub struct FollowedArgs {
-    /// A CSV file with `timestamp,value` and optional `id,unit,better`, instead of the stored runs
+    /// Read a CSV file with `timestamp,value[,id,unit,better]`, not the stored runs
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// Only ids that contain this text (`*` matches anything)
-    #[arg(long, value_name = "PATTERN")]
-    pub case: Option<String>,
-    /// Only the cases of this framework component, such as pytorch
-    #[arg(long, value_name = "ID", conflicts_with = "input", value_parser = component())]
-    pub component: Option<String>,
-    /// Only this metric [default: the time of an iteration]; `all` for every one
+    /// Which cases to follow
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// Show only this metric, or `all` [default: time per iteration]
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
-    /// Only changes for the better
+    /// Show only improvements
     #[arg(long)]
     pub improvements: bool,
-    /// What counts as a change, and what is told of it
+    /// What counts as a change
     #[command(flatten, next_help_heading = "Settings")]
     pub settings: TrendSettingsArgs,
     /// Where things are kept
@@ -54,17 +50,17 @@ pub struct FollowedArgs {
     pub places: Places,
 }
 
-/// What to do with the trends beside showing them.
+/// Subcommands of `trend`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum TrendVerb {
-    /// Say of a change of level that it is known, follows from another, or is none: it is then told in one line, or not at all
+    /// Acknowledge a change point
     Ack {
-        /// Its name, such as a-1f2e3d4c, or the beginning of it
+        /// Acknowledge this alert, such as a-1f2e3d4c, or a prefix of it
         alert: String,
-        /// Why, in a sentence
+        /// Record why, in a sentence
         #[arg(long, value_name = "TEXT", value_parser = reason)]
         because: String,
-        /// What it is
+        /// Mark it as this
         #[arg(long = "as", value_name = "STATE", value_enum, default_value_t = AckState::Acknowledged)]
         state: AckState,
         /// Where things are kept
@@ -73,38 +69,38 @@ pub enum TrendVerb {
     },
     /// Write the trends to a file
     Export {
-        /// The file
+        /// Write to FILE
         file: PathBuf,
-        /// Its format
+        /// Choose the format
         #[arg(long, value_enum, default_value_t = TrendExportFormat::Csv)]
         format: TrendExportFormat,
-        /// What is followed, and what is told of it
+        /// Which series, and what is reported
         #[command(flatten)]
         followed: FollowedArgs,
     },
 }
 
-/// What a person says of a change of level.
+/// How a person classifies a change point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AckState {
-    /// It is known
+    /// Known, and reported in one line
     Acknowledged,
-    /// It follows from another change
+    /// Caused by another change
     Downstream,
-    /// It is none
+    /// Not a change
     Invalid,
 }
 
 /// The format of exported trends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TrendExportFormat {
-    /// A line for each series
+    /// One line per series
     Csv,
     /// The document of --json
     Json,
-    /// A table for people
+    /// A Markdown table
     Markdown,
-    /// A row for each point, change of level and alert
+    /// One row per point, change point and alert
     Parquet,
 }
 
@@ -118,19 +114,14 @@ fn reason(text: &str) -> Result<String, String> {
     }
 }
 
-/// The name of a framework component.
-fn component() -> impl TypedValueParser<Value = String> {
-    PossibleValuesParser::new(rsb_engine::frameworks::all().iter().map(|component| component.name)).map(|name| name)
-}
-
-/// How change points are looked for.
+/// How change points are detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ChangeMethodArg {
-    /// Exact up to 5000 points, screened beyond
+    /// Exact up to 5000 points, screened above
     Auto,
     /// The best of all segmentations
     Exact,
-    /// The best among positions where windows of some width differ
+    /// The best among positions where windows differ
     Screened,
     /// No change points
     Off,
@@ -139,40 +130,40 @@ pub enum ChangeMethodArg {
 /// The settings of `trend`.
 #[derive(Debug, Clone, Args)]
 pub struct TrendSettingsArgs {
-    /// How change points are looked for
+    /// Choose how change points are detected
     #[arg(long, value_enum, default_value_t = ChangeMethodArg::Auto)]
     pub method: ChangeMethodArg,
-    /// Points that a new level must hold for before it is confirmed; until then it is suspected
+    /// Confirm a new level after N points
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(2))]
     pub min_size: u32,
-    /// Share of false changes and drifts among those that are alerted, over all series
+    /// Limit the share of false alerts over all series to P
     #[arg(long, value_name = "P", default_value_t = 0.05, value_parser = fraction)]
     pub significance: f64,
-    /// Smallest change that is alerted, in percent; twice of it is critical
+    /// Alert from this change on; twice of it is critical
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = positive)]
     pub threshold: f64,
-    /// Changes more days than this before the last point are told as information; every point is fitted all the same
+    /// Report changes older than DAYS as information only
     #[arg(long, value_name = "DAYS", default_value_t = 30.0, value_parser = positive)]
     pub lookback_days: f64,
-    /// Fewest points that are judged
+    /// Judge series of at least N points
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(3))]
     pub min_points: u32,
-    /// How many of the last points the recent trend is about
+    /// Fit the recent trend to the last N points
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(1))]
     pub recent_points: u32,
-    /// Points of the rolling mean and median
+    /// Average N points in the rolling mean and median
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(1))]
     pub rolling_window: u32,
-    /// How many days are predicted
+    /// Predict this many days
     #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=366))]
     pub days_ahead: u32,
-    /// How often the predicted interval holds the next value
+    /// Choose the probability of the predicted interval
     #[arg(long, value_name = "P", default_value_t = 0.95, value_parser = fraction)]
     pub confidence: f64,
-    /// How many points before it a point is compared with, to tell an anomaly
+    /// Compare a point with the N before it, to detect anomalies
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = count(4))]
     pub window: u32,
-    /// Standard deviations from which on a point is an anomaly
+    /// Call a point an anomaly from Z standard deviations on
     #[arg(long, value_name = "Z", default_value_t = 2.5, value_parser = positive)]
     pub z_score: f64,
 }

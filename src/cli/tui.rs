@@ -7,26 +7,26 @@ use super::Places;
 /// The colors of the terminal interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PaletteArg {
-    /// As many as the terminal says it has.
+    /// As many as the terminal reports
     Auto,
-    /// The sixteen that the terminal defines.
+    /// The 16 colors of the terminal
     Ansi,
-    /// The 256 fixed ones.
+    /// 256 fixed colors
     #[value(name = "256")]
     Indexed,
-    /// Any.
+    /// 24-bit colors
     Truecolor,
-    /// Blue and orange in place of green and red.
+    /// Blue and orange instead of green and red
     Colorblind,
 }
 
 /// Arguments of `tui`.
 #[derive(Debug, Clone, Args)]
 pub struct TuiArgs {
-    /// The colors; with NO_COLOR there are none
+    /// Choose the colors; NO_COLOR turns them off
     #[arg(long, value_enum, default_value_t = PaletteArg::Auto)]
     pub palette: PaletteArg,
-    /// Draw with nothing but ASCII
+    /// Draw with ASCII characters only
     #[arg(long)]
     pub ascii_only: bool,
     /// Where things are kept

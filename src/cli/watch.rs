@@ -11,19 +11,19 @@ use super::values::{parse_period, suite};
 /// Arguments of `watch`.
 #[derive(Debug, Clone, Args)]
 pub struct WatchArgs {
-    /// How often to measure, such as 30m, 6h or 1d
+    /// Measure this often, such as 30m, 6h or 1d
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = parse_period)]
     pub every: Duration,
-    /// What to measure
+    /// Choose the suite
     #[arg(long, value_name = "NAME", default_value = Suite::Quick.as_str(), value_parser = suite())]
     pub suite: Suite,
-    /// Leave a turn out while the load average is above this [default: half of the usable threads]
+    /// Skip a turn while the load is above LOAD [default: half of the usable threads]
     #[arg(long, value_name = "LOAD", value_parser = parse_load)]
     pub max_load: Option<f64>,
-    /// Take one turn and end: for a timer
+    /// Take one turn and exit, for a timer
     #[arg(long)]
     pub once: bool,
-    /// Print a service and a timer for systemd and a line for cron that take these turns, and measure nothing
+    /// Print a systemd timer and a cron line, and measure nothing
     #[arg(long, conflicts_with = "once")]
     pub print_unit: bool,
     /// Where things are kept

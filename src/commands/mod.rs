@@ -13,6 +13,7 @@ pub mod export;
 pub mod gate;
 pub mod gpu_capability;
 pub mod health;
+pub mod help;
 pub mod history;
 pub mod import;
 pub mod init;
@@ -47,15 +48,19 @@ use std::process::ExitCode;
 
 use rsb_report::Style;
 
-use crate::cli::Verb;
+use crate::cli::{self, Verb};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// Does what `verb` says.
+/// Runs the subcommand; without one, shows the first steps.
 ///
 /// # Errors
-/// As the verb.
-pub fn dispatch(verb: Verb, style: Style) -> CliResult {
+/// As the subcommand.
+pub fn dispatch(verb: Option<Verb>, style: Style) -> CliResult {
+    let Some(verb) = verb else {
+        show::text(cli::CARD)?;
+        return Ok(Exit::Pass);
+    };
     match verb {
         Verb::Tui(args) => tui::run(&args, style),
         Verb::Probe(args) => probe::run(&args, style),
@@ -80,15 +85,16 @@ pub fn dispatch(verb: Verb, style: Style) -> CliResult {
         Verb::Report(args) => report::run(&args, style),
         Verb::Chart(args) => chart::run(&args, style),
         Verb::Serve(args) => serve::run(&args, style),
-        Verb::Components(args) => components::run(&args),
+        Verb::Components(args) => components::run(&args, style),
         Verb::Models(args) => models::run(&args, style),
-        Verb::Recommend(args) => recommend::run(&args),
+        Verb::Recommend(args) => recommend::run(&args, style),
         Verb::Python(verb) => python::run(&verb),
         Verb::Init(args) => init::run(&args),
         Verb::Config(verb) => config::run(&verb),
         Verb::Schema(args) => schema::run(&args),
         Verb::Completions { shell } => completions::run(shell),
         Verb::Man => man::run(),
+        Verb::Help(args) => help::run(&args, style),
     }
 }
 

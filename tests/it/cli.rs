@@ -159,7 +159,7 @@ fn help_names_every_benchmark_and_the_exit_codes() {
     for benchmark in rsb_workloads::all() {
         assert!(help.contains(benchmark.name()), "{}", benchmark.name());
     }
-    assert!(help.contains("3  regression"));
+    assert!(help.contains("3 regression"));
     for shell in ["bash", "zsh", "fish"] {
         assert!(Bench::new().run(&["completions", shell]).expect(0).stdout.contains("memory-bandwidth"));
     }
