@@ -18,6 +18,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 program=$(realpath "$(find_program yes)") || exit $?
 cd "$here"
 cargo build --quiet --package xtask
+export COLUMNS=110 # What is shown is wrapped and shortened as on a terminal.
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,23 +1,35 @@
-//! Standard error: what a person sees while the engine works, and what goes wrong. Nothing else writes to it.
+//! Standard error: messages while the engine works, and errors. Nothing else writes to it.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use rsb_model::Event;
-use rsb_report::clean;
 use rsb_report::number::format_count;
+use rsb_report::{Color, Style, clean};
 
-/// Writes `text` to standard error, cleaned of what would move the cursor. The first line stands at the margin, and none
-/// after it does: nothing that is quoted can pass for a message of its own.
+/// Writes `text` to standard error, without characters that move the cursor, and wrapped on a terminal. Only the first
+/// line starts at the margin, so that nothing quoted looks like a message of its own.
 ///
-/// Where nobody can be told, as on a full disk, that is no reason to stop.
+/// A failure to write, as on a full disk, is ignored.
 pub fn say(text: &str) {
-    let _ = std::io::stderr().write_all(sayable(text).as_bytes());
+    let _ = std::io::stderr().write_all(sayable(text, width()).as_bytes());
 }
 
-fn sayable(text: &str) -> String {
+/// Returns the columns of the terminal behind standard error; none when there is no terminal.
+pub fn width() -> Option<usize> {
+    let stderr = std::io::stderr();
+    if !stderr.is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(&stderr).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+fn sayable(text: &str, width: Option<usize>) -> String {
     let lines: Vec<String> = text.trim_end().lines().map(clean).collect();
     let is_indented = |line: &String| line.is_empty() || line.starts_with(' ');
     let margin = if lines.iter().skip(1).all(is_indented) { "\n" } else { "\n  " };
+    let style = Style { color: Color::Never, width: width.unwrap_or(usize::MAX) };
+    let lines: Vec<String> = lines.iter().map(|line| style.continued(line)).collect();
     lines.join(margin) + "\n"
 }
 
@@ -65,9 +77,20 @@ mod tests {
     #[test]
     fn what_is_said_cannot_move_the_cursor_nor_pass_for_a_message() {
         let hostile = "error: \u{1b}]0;title\u{7}a\u{202e}b\u{2066}c\u{9b}31m\nPASS\r\n";
-        assert_eq!(sayable(hostile), "error:  ]0;title a b c 31m\n  PASS\n");
-        assert_eq!(sayable("plain – ⚠ ü\n\n"), "plain – ⚠ ü\n");
-        assert_eq!(sayable("error: of two:\n  a\n  b"), "error: of two:\n  a\n  b\n");
+        assert_eq!(sayable(hostile, None), "error:  ]0;title a b c 31m\n  PASS\n");
+        assert_eq!(sayable("plain – ⚠ ü\n\n", None), "plain – ⚠ ü\n");
+        assert_eq!(sayable("error: of two:\n  a\n  b", None), "error: of two:\n  a\n  b\n");
+    }
+
+    #[test]
+    fn messages_wrap_at_words_on_a_terminal_only() {
+        let message = "note: a sentence of many words that is longer than the terminal is wide";
+        assert_eq!(
+            sayable(message, Some(40)),
+            "note: a sentence of many words that is\n  longer than the terminal is wide\n"
+        );
+        assert_eq!(sayable(message, None), format!("{message}\n"));
+        assert_eq!(sayable("short   and kept", Some(40)), "short   and kept\n");
     }
 
     #[test]

@@ -18,16 +18,16 @@ pub fn style(choice: ColorChoice) -> Style {
     Style { color, width: width() }
 }
 
-/// Columns of a page where there is no terminal.
-const WIDTH: usize = 110;
+/// Columns of a drawing without a terminal. Text without a terminal has no limit.
+pub const DRAWING_WIDTH: usize = 110;
 
-/// The terminal's own width; else what `COLUMNS` says, which shells know and seldom hand on.
+/// Returns the width of the terminal, else of `COLUMNS`, which shells seldom export. Piped text is neither cut nor wrapped.
 fn width() -> usize {
     let out = std::io::stdout();
     let terminal = || rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_col));
-    let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let exported = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let is_width = |columns: &usize| *columns > 0;
-    terminal().filter(is_width).or_else(told).filter(is_width).unwrap_or(WIDTH)
+    terminal().filter(is_width).or_else(exported).filter(is_width).unwrap_or(usize::MAX)
 }
 
 /// Whether a person looks on, with room for a picture beside the words. What is piped or written stays words alone.

@@ -2,11 +2,12 @@
 
 use anyhow::anyhow;
 use rsb_engine::gate::{self, Judge};
-use rsb_engine::{Directories, run as engine};
-use rsb_model::{ComparisonResult, Event, Outcome, Run};
+use rsb_engine::{Directories, policy, run as engine};
+use rsb_model::record::ThresholdCheck;
+use rsb_model::{ComparisonResult, Fingerprint, Run};
 use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};
-use rsb_store::Store;
+use rsb_store::{Baselines, Store};
 
 use super::{compare, judge, report};
 use crate::cli::{ReportForm, ReportFormat};
@@ -28,15 +29,29 @@ pub(super) fn forms(asked: &[ReportForm], config: &Config) -> Vec<ReportFormat> 
     report::forms(asked)
 }
 
-/// Says what became of a case, where the configuration is verbose.
-pub(super) fn say_case(event: &Event) {
-    let Event::CaseUpdated(result) = event else { return };
-    let time = result.figure("time_ms").map(|figure| rsb_model::Unit::Milliseconds.quantity(figure));
-    let ended = match (result.outcome, time) {
-        (Outcome::Measured, Some(time)) => time,
-        _ => result.reason.as_ref().map_or_else(|| result.outcome.to_string(), ToString::to_string),
-    };
-    console::say(&format!("{}: {ended}", result.benchmark_id));
+/// The policy that comes with the program.
+const BUILT_IN_POLICY: &str = include_str!("../../baselines/policy.toml");
+
+/// Returns the targets of the user's policy that `run` has values for, without those that come with the program.
+pub(super) fn own_targets(
+    config: &Config,
+    directories: &Directories,
+    run: &Run,
+) -> Result<Vec<ThresholdCheck>, CliError> {
+    let policy = (directories, &config.thresholds);
+    let mut checks = policy::own_targets(policy, BUILT_IN_POLICY, run, &mut console::tell)?;
+    checks.retain(ThresholdCheck::has_figure);
+    Ok(checks)
+}
+
+/// Returns the command that makes sense after `run`.
+pub(super) fn next_step(directories: &Directories, run: &Run) -> &'static str {
+    let baselines = Baselines::new(&directories.baselines);
+    if baselines.path_of(&Fingerprint::of(&run.environment), &run.suite).exists() {
+        "next: `rusty-stack-bench gate` judges it against the saved baseline"
+    } else {
+        "next: `rusty-stack-bench baseline save` saves it as the baseline for `gate`"
+    }
 }
 
 /// Drops the samples of a stored run. Its figures and statistics stay.

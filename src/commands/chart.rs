@@ -14,11 +14,10 @@ use rsb_report::chart::AxisScale;
 use rsb_report::charts::{ChartKind, ChartSource, ChartSubject, kinds_table};
 use rsb_report::number::format_count;
 use rsb_report::{Chart, Color, Glyphs, Style, Theme, ThemeName, chart_page, picture};
-use rsb_stats::glob::matches;
 use rsb_store::Store;
 
 use super::{judge, recommend, report, settings, trend};
-use crate::cli::{ChartArgs, ChartFormat};
+use crate::cli::{ChartArgs, ChartFormat, FilterArgs};
 use crate::config::{ChartsSection, Config};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
@@ -37,7 +36,8 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
     if args.input.is_some() && args.kind.is_none_or(|kind| kind.source != ChartSource::History) {
         return Err(CliError::usage(anyhow!("--input is a series over time: draw it as `trend` or `sparkline`")));
     }
-    let style = Style { width: args.width.map_or(style.width, usize::from), ..style };
+    let width = if style.width == usize::MAX { show::DRAWING_WIDTH } else { style.width };
+    let style = Style { width: args.width.map_or(width, usize::from), ..style };
     let (config, directories) = settings::load(&args.places)?;
     let Some(kind) = args.kind else {
         show::text(&kinds_table().text(style))?;
@@ -46,7 +46,7 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
     let charts = match kind.source {
         ChartSource::Run => {
             let store = gate::open(&directories, &mut console::tell)?;
-            let run = chosen(the_run(args, &store)?, args.benchmark.as_deref());
+            let run = chosen(the_run(args, &store)?, &args.filter);
             draw(kind, &ChartSubject { run: Some(&run), metric: args.metric, ..ChartSubject::default() })
                 .map_err(|why| nothing(kind, &named(&run), args, why))?
         }
@@ -71,7 +71,7 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
                 }
                 None => (recommend::of_models(&store)?, "the stored runs".to_owned()),
             };
-            let runs: Vec<Run> = runs.into_iter().map(|run| chosen(run, args.benchmark.as_deref())).collect();
+            let runs: Vec<Run> = runs.into_iter().map(|run| chosen(run, &args.filter)).collect();
             let advice = models::recommend(&runs, Recommending::LATENCY);
             draw(kind, &ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
                 .map_err(|why| nothing(kind, &of, args, why))?
@@ -82,12 +82,11 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
 
 /// The history: of a file, or of the stored runs.
 fn history(args: &ChartArgs, directories: &Directories) -> Result<TrendDocument, CliError> {
-    let pattern = args.benchmark.as_deref();
     if let Some(file) = &args.input {
-        return trend::history_in(file, pattern);
+        return trend::history_in(file, &args.filter);
     }
     let store = gate::open(directories, &mut console::tell)?;
-    trend::history(&store, pattern, args.metric.map(|field| field.name))
+    trend::history(&store, &args.filter, args.metric.map(|field| field.name))
 }
 
 /// That nothing was drawn.
@@ -108,10 +107,7 @@ fn named(run: &Run) -> String {
 
 /// What says that nothing was drawn, and what would give it.
 fn nothing(kind: &ChartKind, of: &str, args: &ChartArgs, _: Nothing) -> CliError {
-    let asked = [
-        args.metric.map(|field| format!("the figure {}", field.name)),
-        args.benchmark.as_ref().map(|pattern| format!("cases with `{pattern}`")),
-    ];
+    let asked = [args.metric.map(|field| format!("the figure {}", field.name)), args.filter.describe()];
     let asked: Vec<String> = asked.into_iter().flatten().collect();
     let asked = if asked.is_empty() { String::new() } else { format!(" of {}", asked.join(" and ")) };
     CliError::usage(anyhow!("{of}: nothing{asked} to draw as `{}`; it is made from {}", kind.name, kind.needs))
@@ -125,15 +121,9 @@ fn the_run(args: &ChartArgs, store: &Store) -> Result<Run, CliError> {
 }
 
 /// The cases that fit.
-fn chosen(mut run: Run, pattern: Option<&str>) -> Run {
-    if let Some(pattern) = pattern {
-        run.benchmarks.retain(|result| is_wanted(pattern, result.benchmark_id.as_str()));
-    }
+fn chosen(mut run: Run, filter: &FilterArgs) -> Run {
+    run.benchmarks.retain(|result| filter.fits(result.benchmark_id.as_str()));
     run
-}
-
-fn is_wanted(pattern: &str, id: &str) -> bool {
-    matches(&format!("*{pattern}*"), id)
 }
 
 /// The comparison that is asked for: with what is named, else with the saved baseline.
@@ -160,9 +150,7 @@ fn compared(args: &ChartArgs, config: &Config, directories: Directories) -> Resu
 
 /// The figures that fit.
 fn chosen_of(mut result: ComparisonResult, args: &ChartArgs) -> ComparisonResult {
-    if let Some(pattern) = &args.benchmark {
-        result.comparisons.retain(|each| is_wanted(pattern, each.id.as_str()));
-    }
+    result.comparisons.retain(|each| args.filter.fits(each.id.as_str()));
     if let Some(metric) = args.metric {
         result.comparisons.retain(|each| each.metric == metric.name);
     }
@@ -220,7 +208,7 @@ fn page(charts: &[Chart], (style, glyphs): (Style, Glyphs), theme: &Theme) -> St
         let count = format_count(charts.len() - SHOWN, "more chart", "more charts");
         page.push('\n');
         page.push_str(&count);
-        page.push_str(": narrow it down with --benchmark or --metric, or write all with --format html\n");
+        page.push_str(": narrow it down with --benchmark, --case or --metric, or write all with --format html\n");
     }
     page
 }

@@ -5,9 +5,10 @@ use rsb_engine::{gate, suites};
 use rsb_model::json;
 use rsb_model::record::{ComponentResults, ComponentStatus, ThresholdCheck};
 use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Run, Timestamp};
+use rsb_report::Style;
 use rsb_report::number::format_moment;
-use rsb_stats::policy::{Target, TargetEffect};
-use rsb_stats::{Policy, glob, threshold_checks};
+use rsb_stats::policy::TargetEffect;
+use rsb_stats::{Policy, threshold_checks};
 use serde_json::{Value, json};
 
 use super::{judge, settings};
@@ -30,12 +31,13 @@ struct Last {
 ///
 /// # Errors
 /// When the results or the policy cannot be read.
-pub fn run(args: &ComponentsArgs) -> CliResult {
+pub fn run(args: &ComponentsArgs, style: Style) -> CliResult {
     let rows = rows(&args.places)?;
     if args.json {
         show::text(&rsb_report::document("components", &rows)?)?;
     } else {
-        show::text(&rows.iter().map(line).collect::<Vec<_>>().join("\n"))?;
+        let lines: String = rows.iter().map(|row| status_lines(row, style)).collect();
+        show::text(&(lines + &missing_lines(&rows, style)))?;
     }
     Ok(Exit::Pass)
 }
@@ -91,12 +93,7 @@ fn of_run(
 
 /// Whether the target that `check` is of fails what misses it.
 fn must_be_met(check: &ThresholdCheck, policy: &Policy) -> bool {
-    let is_of = |target: &&Target| {
-        // The check has the very figure of its target.
-        let is_figure = target.value.to_bits() == check.expected.to_bits();
-        is_figure && target.metric == check.metric && glob::matches(&target.id_pattern, &check.id)
-    };
-    policy.targets().iter().filter(is_of).any(|target| target.effect == TargetEffect::Fail)
+    policy.targets().iter().any(|target| target.effect == TargetEffect::Fail && target.is_checked_by(check))
 }
 
 /// Leaves out of `results` what the configuration does not name.
@@ -156,39 +153,66 @@ pub(super) fn shown_status(row: &Value) -> &str {
     if status != "running" && row["missing"].is_string() { "missing" } else { status }
 }
 
-/// Formats a row of [`rows`] for people: first whether the component can run now, then its last run.
-pub(super) fn line(row: &Value) -> String {
-    const INDENT: &str = "\n                 ";
+/// Formats a row of [`rows`] for people, with what is missing.
+pub(super) fn lines(row: &Value, style: Style) -> String {
+    let missing = row["missing"].as_str().zip(row["cure"].as_str());
+    let missing = missing.map(|(why, cure)| style.wrap(why, INDENT) + &cure_line(cure, style));
+    status_lines(row, style) + &missing.unwrap_or_default()
+}
+
+/// Lists what is missing, once for all components that lack it.
+fn missing_lines(rows: &[Value], style: Style) -> String {
+    let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for row in rows {
+        let Some((why, cure)) = row["missing"].as_str().zip(row["cure"].as_str()) else { continue };
+        let name = row["component_id"].as_str().unwrap_or_default();
+        match groups.iter_mut().find(|(known, ..)| *known == why) {
+            Some((.., names)) => names.push(name),
+            None => groups.push((why, cure, vec![name])),
+        }
+    }
+    let lines = |(why, cure, names): &(&str, &str, Vec<&str>)| {
+        let head = style.wrap(&format!("missing for {}:", names.join(", ")), 0);
+        format!("\n{head}{}{}", style.wrap(why, INDENT), cure_line(cure, style))
+    };
+    groups.iter().map(lines).collect()
+}
+
+fn cure_line(cure: &str, style: Style) -> String {
+    style.wrap(&format!("cure: {cure}"), INDENT)
+}
+
+/// Columns before the details of a component.
+const INDENT: usize = 17;
+
+/// Formats the status of a component, its last run and its missed targets.
+fn status_lines(row: &Value, style: Style) -> String {
     let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let status = shown_status(row);
     let moment = text("last_run").parse().map_or_else(|_| text("last_run"), format_moment);
     let mut last_run = vec![text("version"), moment];
     last_run.retain(|part| !part.is_empty());
-    let status = shown_status(row);
-    let mut line = format!("{:<16} {:<8} ", text("component_id"), status.replace('_', " "));
-    if status == "missing" {
-        line.push_str(&text("missing"));
-        line.extend([INDENT, "cure: ", &text("cure")]);
-        if !last_run.is_empty() {
-            line.extend([INDENT, "last run: ", &text("status"), ", ", &last_run.join(", ")]);
-        }
-    } else {
-        line.push_str(&last_run.join(", "));
-        line.truncate(line.trim_end().len());
+    let last_run = last_run.join(", ");
+    let mut head = format!("{:<16} {:<8} ", text("component_id"), status.replace('_', " "));
+    let mut details = Vec::new();
+    if status != "missing" {
+        head.push_str(&last_run);
+    } else if !last_run.is_empty() {
+        details.push(format!("last run: {}, {last_run}", text("status")));
     }
     let against = &row["comparison_to_baseline"];
     if let Some(verdict) = against["verdict"].as_str() {
-        line.extend([INDENT, "against its baseline: ", verdict]);
-        if let (Some(case), Some(change)) = (against["slowest_case"].as_str(), against["time_change_percent"].as_f64())
-        {
-            line.extend([", time of ", case, &format!(" {change:+.1} %")]);
-        }
+        let case = against["slowest_case"].as_str().zip(against["time_change_percent"].as_f64());
+        let change = case.map(|(case, change)| format!(", time of {case} {change:+.1} %")).unwrap_or_default();
+        details.push(format!("against its baseline: {verdict}{change}"));
     }
     let checks: Vec<ThresholdCheck> = json::from_value(&row["threshold_checks"]).unwrap_or_default();
     for check in checks.iter().filter(|check| check.passed != Some(true)) {
         let (expected, actual) = (check.expected_text(), check.actual_text());
-        line.extend([INDENT, "target missed: ", &check.name, ", ", &expected, ", is ", &actual]);
+        details.push(format!("target missed: {}, {expected}, is {actual}", check.name));
     }
-    line
+    let details: String = details.iter().map(|detail| style.wrap(detail, INDENT)).collect();
+    format!("{}\n{details}", head.trim_end())
 }
 
 #[cfg(test)]
@@ -210,18 +234,20 @@ mod tests {
     #[test]
     fn a_component_that_is_missing_now_is_not_shown_as_passed() {
         let (missing, moment) = (Some("PyTorch: there is no package torch"), Some("2026-11-25T13:14:15.123456789Z"));
+        let shown = |missing, last_run| lines(&component(missing, last_run), Style::PLAIN);
         assert_eq!(
-            line(&component(missing, moment)),
-            "pytorch          missing  PyTorch: there is no package torch
-                 cure: pip install torch
-                 last run: passed, 2.5.1, 2026-11-25 13:14 UTC"
+            shown(missing, moment),
+            "pytorch          missing
+                 last run: passed, 2.5.1, 2026-11-25 13:14 UTC
+                 PyTorch: there is no package torch
+                 cure: pip install torch\n"
         );
         assert_eq!(
-            line(&component(missing, None)),
-            "pytorch          missing  PyTorch: there is no package torch\n                 cure: pip install torch"
+            shown(missing, None),
+            "pytorch          missing\n                 PyTorch: there is no package torch\n                 cure: pip install torch\n"
         );
-        assert_eq!(line(&component(None, moment)), "pytorch          passed   2.5.1, 2026-11-25 13:14 UTC");
-        assert_eq!(line(&component(None, None)), "pytorch          not run");
+        assert_eq!(shown(None, moment), "pytorch          passed   2.5.1, 2026-11-25 13:14 UTC\n");
+        assert_eq!(shown(None, None), "pytorch          not run\n");
     }
 
     #[test]

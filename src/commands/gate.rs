@@ -35,6 +35,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             measure_equal: args.measure_equal,
             layouts: args.layouts.unwrap_or(0),
             benchmarks: &args.benchmark,
+            cases: &args.case,
             suite: args.suite,
             budget: args.budget,
             count_instructions: args.metric == Some(ExtraMetric::Instructions),

@@ -28,7 +28,7 @@ pub fn run(args: &HistoryArgs, style: Style) -> CliResult {
     let text = if args.comparisons {
         let rows = latest(comparisons(&store)?, args, |row| row.comparison_id.as_str());
         if args.json { rsb_report::document("comparisons", &rows)? } else { list::comparisons(&rows, style) }
-    } else if args.case.is_some() {
+    } else if args.filter.is_given() {
         let rows = latest(values(&store, args)?, args, |row| row.run_id.as_str());
         if args.json { rsb_report::document("history", &rows)? } else { list::history(&rows, style) }
     } else {
@@ -128,7 +128,8 @@ pub(super) fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
 }
 
 fn values(store: &Store, args: &HistoryArgs) -> anyhow::Result<Vec<HistoryTableRow>> {
-    let filter = HistoryFilter { cases: args.case.as_deref().map(settings::anywhere), ..HistoryFilter::default() };
+    let cases = args.filter.broadest().map(settings::anywhere);
+    let filter = HistoryFilter { cases, ..HistoryFilter::default() };
     let row = |row: rsb_store::HistoryRow| HistoryTableRow {
         run_id: row.run_id.0,
         timestamp: row.timestamp,
@@ -139,7 +140,8 @@ fn values(store: &Store, args: &HistoryArgs) -> anyhow::Result<Vec<HistoryTableR
         value: row.value,
         outcome: row.outcome,
     };
-    Ok(store.history(&filter)?.into_iter().map(row).collect())
+    let rows = store.history(&filter)?.into_iter().filter(|row| args.filter.fits(&row.benchmark_id));
+    Ok(rows.map(row).collect())
 }
 
 fn comparisons(store: &Store) -> anyhow::Result<Vec<ComparisonRow>> {

@@ -1,7 +1,5 @@
 //! The benchmarks, and where each can run here: every one on every backend, or why not.
 
-use std::fmt::Write as _;
-
 use rsb_device::DeviceInfo;
 use rsb_device::device::no_counters;
 use rsb_engine::plan::{self, Machine};
@@ -9,7 +7,7 @@ use rsb_engine::{frameworks, machine, measure, suites};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::{BackendId, Reason};
 use rsb_probe::{ProbeOptions, telemetry};
-use rsb_report::{CaseRow, Style};
+use rsb_report::{CaseRow, Detail, Style};
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
 use super::settings;
@@ -31,9 +29,10 @@ pub fn run(args: &ListArgs, style: Style) -> CliResult {
     if args.json {
         show::json(&serde_json::json!({ "format_version": FORMAT_VERSION, "benchmarks": rows }))?;
     } else {
-        show::text(&rsb_report::matrix::text(&rows, style))?;
+        let detail = if args.verbose { Detail::Full } else { Detail::Brief };
+        show::text(&rsb_report::matrix::text(&rows, style, detail))?;
         if args.verbose {
-            show::text(&axes())?;
+            show::text(&axes(style))?;
         }
     }
     Ok(Exit::Pass)
@@ -130,14 +129,13 @@ fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> Case
 }
 
 /// Each benchmark with its axes, for `--axis`.
-fn axes() -> String {
+fn axes(style: Style) -> String {
     let mut text = String::from("\nAxes, for --axis NAME=V1,V2\n");
     for benchmark in rsb_workloads::known() {
         text.extend(["\n", benchmark.name(), "\n"]);
         for axis in benchmark.axes() {
             let default = axis.default.map(|value| format!(" [default: {value}]")).unwrap_or_default();
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "  {:<14} {}{default}", axis.name, axis.about);
+            text.push_str(&style.hang(&format!("  {:<14} ", axis.name), &format!("{}{default}", axis.about)));
         }
     }
     text

@@ -10,8 +10,8 @@ use rsb_engine::models::{self, Footprint, MODELS, ModelRow, Outliers, PRECISIONS
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{CompatibilityDocument, ModelFigures, ModelRecord, ModelsDocument};
 use rsb_model::{Dtype, Reason};
-use rsb_report::Style;
 use rsb_report::number::format_quantity;
+use rsb_report::{Cell, Column, Style, Table, Tone};
 use serde_json::{Value, json};
 
 use super::{run, settings};
@@ -31,10 +31,10 @@ const SHOWN: [Dtype; 3] = [Dtype::F32, Dtype::F16, Dtype::I8];
 pub fn run(args: &ModelsArgs, style: Style) -> CliResult {
     match &args.verb {
         None => measure(args, style),
-        Some(ModelsVerb::List(args)) => list(args),
-        Some(ModelsVerb::Show(args)) => show_one(args),
-        Some(ModelsVerb::Results(args)) => results(args),
-        Some(ModelsVerb::Compatibility(args)) => compatibility(args),
+        Some(ModelsVerb::List(args)) => list(args, style),
+        Some(ModelsVerb::Show(args)) => show_one(args, style),
+        Some(ModelsVerb::Results(args)) => results(args, style),
+        Some(ModelsVerb::Compatibility(args)) => compatibility(args, style),
     }
 }
 
@@ -140,23 +140,34 @@ fn missing(name: &str, own: &[ModelRow]) -> Result<ModelRow, Reason> {
     Err(models::unknown(name, own))
 }
 
-fn list(args: &ModelsListArgs) -> CliResult {
+fn list(args: &ModelsListArgs, style: Style) -> CliResult {
     let own = own_models(args.catalogue.as_deref())?;
     let all = || own.iter().chain(models::catalogue());
     if args.json {
         let rows: Vec<Value> = all().map(|row| with_size(row, json!({}))).collect();
         show::text(&rsb_report::document("models", &rows)?)?;
     } else {
-        let head = format!("{:<22} {:<28} {:<6} {:>12}  published", "model", "family", "size", "parameters");
-        let lines = all().map(|row| {
+        let mut table = Table::new([
+            Column::left("family and model"),
+            Column::left("size"),
+            Column::right("parameters"),
+            Column::wrapped("published"),
+        ]);
+        let mut family = String::new();
+        for row in all() {
+            let own_family = row.family.to_string();
+            if own_family != family {
+                table.push([Cell::toned(&own_family, Tone::Strong)]);
+                family = own_family;
+            }
             let size = if row.parameters == 0 { "" } else { row.size().as_str() };
-            let count = shown_count(row.parameters);
             let is_own = own.iter().any(|one| one.name == row.name);
-            let unpublished = if is_own { "no: of your own" } else { "no: the family's architecture, made small" };
+            let unpublished = if is_own { "no: user-defined" } else { "no: the family's architecture, made small" };
             let published = row.published.as_deref().unwrap_or(unpublished);
-            format!("{:<22} {:<28} {size:<6} {count:>12}  {published}", row.name, row.family)
-        });
-        show::text(&std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n"))?;
+            let cells = [&format!("  {}", row.name), size, &shown_count(row.parameters), published];
+            table.push(cells.map(Cell::from));
+        }
+        show::text(&table.text(style))?;
     }
     Ok(Exit::Pass)
 }
@@ -205,7 +216,7 @@ fn wrong_sequence(row: &ModelRow, asked: Option<u64>) -> Option<Reason> {
     Some(Reason::new(format!("{asked} positions"), why, "leave --sequence out"))
 }
 
-fn show_one(args: &ModelsShowArgs) -> CliResult {
+fn show_one(args: &ModelsShowArgs, style: Style) -> CliResult {
     let own = own_models(args.catalogue.as_deref())?;
     let known = models::find(&args.name, &own).cloned().map_or_else(|| missing(&args.name, &own), Ok);
     let row = &known.map_err(|reason| CliError::usage(anyhow!("{reason}")))?;
@@ -253,12 +264,12 @@ fn show_one(args: &ModelsShowArgs) -> CliResult {
         let between = shown(needed.activations_bytes, between_unknown);
         lines.push(format!("{dtype:<6} {weights:>12} {cache:>16} {between:>14}"));
     }
-    lines.extend(refused.map(|reason| format!("\nnot measurable so: {reason}")));
-    show::text(&lines.join("\n"))?;
+    lines.extend(refused.map(|reason| format!("\nnot measurable: {reason}")));
+    show::text(&style.continued(&lines.join("\n")))?;
     Ok(Exit::Pass)
 }
 
-fn compatibility(args: &ModelsCompatibilityArgs) -> CliResult {
+fn compatibility(args: &ModelsCompatibilityArgs, style: Style) -> CliResult {
     let (_, directories) = settings::load(&args.places)?;
     let store = gate::open(&directories, &mut console::tell)?;
     let map = models::compatibility(&super::recommend::of_models(&store)?);
@@ -266,24 +277,26 @@ fn compatibility(args: &ModelsCompatibilityArgs) -> CliResult {
         show::json(&CompatibilityDocument { format_version: FORMAT_VERSION, compatibility: map })?;
         return Ok(Exit::Pass);
     }
-    let mut lines = vec![format!("{:<28} {:<14} {}", "family", "runtime", PRECISIONS.map(column).concat().trim_end())];
+    let precisions = PRECISIONS.iter().map(|precision| Column::wrapped(precision.as_str()));
+    let mut table = Table::new([Column::left("family and runtime")].into_iter().chain(precisions));
+    let mut family = "";
     // A row of the map is one family by one runtime, each of whose fields is a precision.
     for row in map.chunks(PRECISIONS.len()) {
         let Some(first) = row.first() else { continue };
-        let place = format!("{} {}", first.runtime, first.backend);
-        let standings: String = row.iter().map(|one| column(one.standing.as_str())).collect();
-        lines.push(format!("{:<28} {place:<14} {}", first.family, standings.trim_end()));
+        if first.family != family {
+            table.push([Cell::toned(&first.family, Tone::Strong)]);
+            family = &first.family;
+        }
+        let place = Cell::from(format!("  {} {}", first.runtime, first.backend));
+        let standings = row.iter().map(|one| Cell::from(one.standing.as_str()));
+        table.push([place].into_iter().chain(standings));
     }
-    lines.push("\n--json has the reason of each, with the nearest that works".to_owned());
-    show::text(&lines.join("\n"))?;
+    let note = style.wrap("--json gives the reason of each, and the nearest combination that works.", 0);
+    show::text(&format!("{}\n{note}", table.text(style)))?;
     Ok(Exit::Pass)
 }
 
-fn column(text: impl std::fmt::Display) -> String {
-    format!("{:<21}", text.to_string())
-}
-
-fn results(args: &ModelsResultsArgs) -> CliResult {
+fn results(args: &ModelsResultsArgs, style: Style) -> CliResult {
     let (_, directories) = settings::load(&args.places)?;
     let store = gate::open(&directories, &mut console::tell)?;
     let run = match &args.run {
@@ -300,7 +313,7 @@ fn results(args: &ModelsResultsArgs) -> CliResult {
     if args.json {
         show::json(&document)?;
     } else {
-        show::text(&text(&document))?;
+        show::text(&style.continued(&text(&document)))?;
     }
     Ok(Exit::Pass)
 }

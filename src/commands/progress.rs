@@ -1,71 +1,111 @@
-//! What a person sees on standard error while cases are measured. It draws between cases, never while one is timed.
+//! Progress on standard error while cases are measured. It draws between cases, never while one is timed.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rsb_model::{Case, Event};
+use rsb_model::{BenchmarkResult, Case, CaseId, Event, Outcome};
+use rsb_report::label::Shortener;
 use rsb_report::number::format_left;
+use rsb_report::{Color, Style, run};
 
 use crate::console;
 
-/// The progress of a run, once it has begun.
-#[derive(Default)]
+/// Which results have a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ResultLines {
+    /// The first of each case, on a terminal.
+    First,
+    /// All, wherever standard error goes.
+    Every,
+}
+
+/// Shows a run as it goes on: on a terminal the results and a bar, elsewhere a line for each benchmark.
 pub(super) struct Progress {
-    bar: Option<Bar>,
+    lines: ResultLines,
+    began: Instant,
+    is_terminal: bool,
+    bar: Option<ProgressBar>,
+    shown: BTreeSet<CaseId>,
+    benchmarks: BTreeSet<String>,
 }
 
 impl Progress {
-    /// Follows the run.
+    /// Begins without a bar; the first case brings it.
+    pub(super) fn new(lines: ResultLines) -> Self {
+        Self {
+            lines,
+            began: Instant::now(),
+            is_terminal: std::io::stderr().is_terminal(),
+            bar: None,
+            shown: BTreeSet::new(),
+            benchmarks: BTreeSet::new(),
+        }
+    }
+
+    /// Shows what happened.
     pub(super) fn on_event(&mut self, event: &Event) {
         match event {
-            Event::ReplicateStarted { case, step, steps } => {
-                self.bar.get_or_insert_with(|| Bar::begin(*steps)).started(case, *step, *steps);
-            }
+            Event::ReplicateStarted { case, step, steps } if self.is_terminal => self.draw(case, *step, *steps),
+            Event::ReplicateStarted { case, step, steps } => self.announce(case, *step, *steps),
+            Event::CaseUpdated(result) => self.show_result(result),
             Event::RunEnded(_) => {
                 if let Some(bar) = self.bar.take() {
-                    bar.end();
+                    bar.finish_and_clear();
+                    console::say(""); // The table of the run begins apart from the lines above.
                 }
             }
             _ => {}
         }
-    }
-}
-
-/// A bar with the time that is left on a terminal; a line a case in a log.
-struct Bar {
-    drawn: ProgressBar,
-    began: Instant,
-    is_terminal: bool,
-}
-
-impl Bar {
-    /// Begins with `steps` to go.
-    fn begin(steps: usize) -> Self {
-        let is_terminal = std::io::stderr().is_terminal();
-        let target = if is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
-        // The template is fixed and correct; without it indicatif's own look would do.
-        if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {prefix}  {msg}") {
-            bar.set_style(style.progress_chars("━╸─"));
-        }
-        Self { drawn: bar, began: Instant::now(), is_terminal }
+        self.above_the_bar(|| console::tell(event));
     }
 
-    /// Step `step`, counted from 1, of `steps` begins with `case`.
-    fn started(&self, case: &Case, step: usize, steps: usize) {
+    /// Moves the bar to the step of `case`, counted from 1.
+    fn draw(&mut self, case: &Case, step: usize, steps: usize) {
+        let bar = self.bar.get_or_insert_with(|| bar(steps));
         let left = format_left(self.began.elapsed(), step, steps).unwrap_or_default();
-        self.drawn.set_position(step as u64 - 1);
-        self.drawn.set_prefix(left);
-        self.drawn.set_message(case.id.to_string());
-        self.drawn.tick();
-        if !self.is_terminal {
-            console::say(&format!("[{step}/{steps}] {}", case.id));
+        bar.set_position(step as u64 - 1);
+        bar.set_prefix(left);
+        bar.set_message(Shortener::of([&case.id]).full(&case.id));
+        bar.tick();
+    }
+
+    /// Names the benchmark of `case` when it is the first of it.
+    fn announce(&mut self, case: &Case, step: usize, steps: usize) {
+        if self.benchmarks.insert(case.benchmark.clone()) {
+            console::say(&format!("[{step}/{steps}] {}", case.benchmark));
         }
     }
 
-    /// Removes the bar.
-    fn end(&self) {
-        self.drawn.finish_and_clear();
+    fn show_result(&mut self, result: &BenchmarkResult) {
+        let is_first = self.shown.insert(result.benchmark_id.clone());
+        let is_shown = match self.lines {
+            ResultLines::First => self.is_terminal && is_first && result.outcome != Outcome::Skipped,
+            ResultLines::Every => true,
+        };
+        if is_shown {
+            let style = Style { color: Color::Never, width: console::width().unwrap_or(usize::MAX) };
+            let line = run::line(result, style);
+            self.above_the_bar(|| console::say(&line));
+        }
     }
+
+    /// Lets `write` write lines without tearing the bar.
+    fn above_the_bar(&self, write: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+}
+
+/// A bar of `steps` in one line, however narrow the terminal is.
+fn bar(steps: usize) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
+    // The template is fixed and correct; without it indicatif's own look would do.
+    if let Ok(style) = ProgressStyle::with_template("{bar:16} {pos}/{len}  {prefix}  {wide_msg}") {
+        bar.set_style(style.progress_chars("━╸─"));
+    }
+    bar
 }

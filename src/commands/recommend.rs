@@ -12,6 +12,7 @@ use rsb_model::record::{
     ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace, RecommendDocument,
 };
 use rsb_model::{Event, Note, Run};
+use rsb_report::Style;
 use rsb_report::number::{format_count, format_quantity};
 use rsb_store::Store;
 use serde_json::Value;
@@ -39,7 +40,7 @@ const MOST_ROOFS: usize = 20;
 ///
 /// # Errors
 /// When the results or prices cannot be read, or hold no model, or not the one that was asked for.
-pub fn run(args: &RecommendArgs) -> CliResult {
+pub fn run(args: &RecommendArgs, style: Style) -> CliResult {
     let (_, directories) = settings::load(&args.places)?;
     let prices = args.prices.as_deref().map(prices_of).transpose()?;
     let goal = match args.goal {
@@ -78,10 +79,10 @@ pub fn run(args: &RecommendArgs) -> CliResult {
         let mut text: Vec<String> =
             asked.into_iter().map(|advice| lines(advice, goal, document.currency.as_deref())).collect();
         if !others.is_empty() {
-            text.push("\nNobody measured these; `recommend MODEL` says more of one:".to_owned());
+            text.push("\nNot measured yet; `recommend MODEL` shows more of one:".to_owned());
             text.extend(others.into_iter().map(|advice| format!("{}: {}", head(advice), verdict(advice))));
         }
-        show::text(&text.join("\n"))?;
+        show::text(&style.continued(&text.join("\n")))?;
     }
     Ok(Exit::Pass)
 }

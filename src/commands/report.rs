@@ -3,7 +3,7 @@
 
 mod pdf;
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -56,6 +56,9 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
         {
             writer.write(args.format, &path())?;
             show::text(&format!("report: {}", path().display()))?;
+            if std::io::stderr().is_terminal() {
+                console::say(&next_step(args.format, &path()));
+            }
             Ok(Exit::Pass)
         }
         ReportFormat::Svg => {
@@ -68,6 +71,15 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
             to(None, &(pictures + &writer.text(args.format, &[])?))
         }
         form => to(args.output.as_deref(), &writer.text(form, &[])?),
+    }
+}
+
+/// How to open a report that was written to `path`.
+fn next_step(form: ReportFormat, path: &Path) -> String {
+    let path = path.display();
+    match form {
+        ReportFormat::Html | ReportFormat::Pdf => format!("next: `xdg-open {path}` opens it"),
+        _ => format!("next: `less {path}` shows it; `report --format html` writes a page with the charts"),
     }
 }
 

@@ -11,7 +11,7 @@ use rsb_model::{Event, RunStatus};
 use rsb_report::Style;
 use rsb_store::{Store, output};
 
-use super::progress::Progress;
+use super::progress::{Progress, ResultLines};
 use super::{after_run, interrupt, judge, log, report, settings, shared};
 use crate::cli::{MeasureArgs, RunArgs};
 use crate::config::Config;
@@ -52,10 +52,12 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
         output::refuse_link(path).map_err(CliError::usage)?;
     }
     after_run::check_baseline((&config, &directories))?;
+    let is_verbose = args.measure.verbose || config.run.verbose;
+    let lines = if is_verbose { ResultLines::Every } else { ResultLines::First };
     let (store, mut finished) = if let Some(id) = &args.resume {
         interrupt::listen();
         let store = open_store(&directories.results)?;
-        let finished = watched(&config, |listener| measure_on(id, (&args.measure, &config), &store, listener))?;
+        let finished = watched(lines, |listener| measure_on(id, (&args.measure, &config), &store, listener))?;
         (store, finished)
     } else {
         let (mut selection, settings) = settings::resolve(&args.names, args.suite, &args.measure, &config)?;
@@ -67,7 +69,7 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
         interrupt::listen();
         let store = open_store(&directories.results)?;
         let suite = engine::suite_name(&selection);
-        let finished = watched(&config, |listener| measure_with((&plan, &suite), &settings, &store, listener))?;
+        let finished = watched(lines, |listener| measure_with((&plan, &suite), &settings, &store, listener))?;
         (store, finished)
     };
     if !config.run.save_raw_results {
@@ -79,8 +81,8 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     } else if args.measure.json {
         show::text(&rsb_store::sealed_text(run)?)?;
     } else {
-        show::text(&rsb_report::run::text(run, style))?;
-        show_targets(&config, &directories, run, style)?;
+        show::text(&if is_verbose { rsb_report::run::text(run, style) } else { rsb_report::run::brief(run, style) })?;
+        show_targets(args.measure.targets, &config, &directories, run, style)?;
         if let Ok(path) = &finished.stored {
             console::say(&format!("stored in {}", path.display()));
         }
@@ -96,10 +98,16 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     if let Some(address) = &args.store {
         shared::send_measured(&store, address);
     }
-    Ok(match finished.status {
+    let exit = match finished.status {
         RunStatus::Interrupted => Exit::Interrupted,
         RunStatus::Complete | RunStatus::OutOfTime => exit_of(run.counts()),
-    })
+    };
+    // A script that asks for the id goes on by itself, and a comparison has said what to do.
+    let is_last = args.id_file.is_none() && !config.run.compare_with_baseline && !args.measure.json;
+    if exit == Exit::Pass && is_last {
+        console::say(after_run::next_step(&directories, run));
+    }
+    Ok(exit)
 }
 
 /// Says what follows a run; on standard error where standard output is a document.
@@ -135,22 +143,16 @@ pub(super) fn measure(
     settings: &rsb_engine::measure::Settings,
     store: &Store,
 ) -> Result<engine::FinishedRun, CliError> {
-    watched(&Config::default(), |listener| measure_with((plan, suite), settings, store, listener))
+    watched(ResultLines::First, |listener| measure_with((plan, suite), settings, store, listener))
 }
 
-/// What `measures` comes to, with a progress bar, and a line for each case where the configuration is verbose.
+/// Runs `measures` and shows its progress, with the result lines that `lines` names.
 fn watched(
-    config: &Config,
+    lines: ResultLines,
     measures: impl FnOnce(&mut rsb_engine::Listener<'_>) -> Result<engine::FinishedRun, CliError>,
 ) -> Result<engine::FinishedRun, CliError> {
-    let mut progress = Progress::default();
-    measures(&mut |event: &Event| {
-        console::tell(event);
-        progress.on_event(event);
-        if config.run.verbose {
-            after_run::say_case(event);
-        }
-    })
+    let mut progress = Progress::new(lines);
+    measures(&mut |event: &Event| progress.on_event(event))
 }
 
 /// Measures what the stored run `id` still lacks, by its own profile, with a log.
@@ -195,13 +197,20 @@ pub(super) fn measure_with(
     engine::measure(planned, settings, store, (machine::environment(), &workers), &mut logged(&results, listener))
 }
 
+/// Shows the targets that the user's policy sets; with `built_in`, also those that come with the program.
 fn show_targets(
+    built_in: bool,
     config: &Config,
     directories: &Directories,
     run: &rsb_model::Run,
     style: Style,
 ) -> Result<(), CliError> {
-    match judge::targets_met(config, directories, run) {
+    let targets = if built_in {
+        judge::targets_met(config, directories, run)
+    } else {
+        after_run::own_targets(config, directories, run)
+    };
+    match targets {
         Ok(targets) if targets.is_empty() => {}
         Ok(targets) => show::text(&format!("\n{}", rsb_report::targets::text(&targets, style).trim_end()))?,
         Err(error) => console::say(&format!("warning: no targets are shown: {}", show::chain(&error.error))),

@@ -13,7 +13,9 @@ use rsb_stats::{SeriesInput, trend_with};
 use rsb_store::{Series, SeriesFilter, Store};
 
 use super::{health, next_step, report, settings};
-use crate::cli::{AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb};
+use crate::cli::{
+    AckState, ChangeMethodArg, FilterArgs, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb,
+};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
@@ -63,9 +65,9 @@ fn shown(args: &TrendArgs, style: Style) -> CliResult {
     }
     if look.document.series.is_empty() {
         let asked = &args.followed;
-        let is_asked = asked.case.is_some() || asked.metric.is_some() || asked.component.is_some();
+        let is_asked = asked.filter.is_given() || asked.metric.is_some();
         show::text(if is_asked {
-            "no stored series is of that case, metric or component; `rusty-stack-bench trend --metric all` shows all there are"
+            "no stored series matches --benchmark, --case and --metric; `rusty-stack-bench trend --metric all` shows all"
         } else {
             "there is nothing to follow yet; each `rusty-stack-bench run` adds a point to every metric"
         })?;
@@ -153,31 +155,29 @@ pub(super) fn look(store: &Store) -> Result<Look, CliError> {
     over(store, times(store, None)?, &TrendSettings::DEFAULT)
 }
 
-/// The stored series whose ids contain `cases`: of `metric`, else the time of an iteration. Nothing is kept of the look.
+/// The stored series that pass `filter`: of `metric`, else the time of an iteration. Nothing is kept of the look.
 ///
 /// # Errors
 /// When the results cannot be read.
-pub(super) fn history(store: &Store, cases: Option<&str>, metric: Option<&str>) -> Result<TrendDocument, CliError> {
-    let cases = cases.map(settings::anywhere);
-    let series = match metric {
+pub(super) fn history(store: &Store, filter: &FilterArgs, metric: Option<&str>) -> Result<TrendDocument, CliError> {
+    let cases = filter.broadest().map(settings::anywhere);
+    let mut series = match metric {
         Some(name) => {
             store.series(&SeriesFilter { cases, metric: Some(name.to_owned()), ..SeriesFilter::default() })?
         }
         None => times(store, cases.as_deref())?,
     };
+    series.retain(|series| filter.fits(&series.id));
     Ok(trend_with(&inputs(&series), &TrendSettings::DEFAULT))
 }
 
-/// The series of a CSV file whose ids contain `cases`.
+/// The series of a CSV file that pass `filter`.
 ///
 /// # Errors
 /// When the file cannot be read, or holds no such series.
-pub(super) fn history_in(file: &Path, cases: Option<&str>) -> Result<TrendDocument, CliError> {
+pub(super) fn history_in(file: &Path, filter: &FilterArgs) -> Result<TrendDocument, CliError> {
     let mut series = rsb_store::read_series(file).map_err(CliError::usage)?;
-    if let Some(cases) = cases {
-        let pattern = format!("*{cases}*");
-        series.retain(|series| rsb_stats::glob::matches(&pattern, &series.id));
-    }
+    series.retain(|series| filter.fits(&series.id));
     Ok(trend_with(&inputs(&series), &TrendSettings::DEFAULT))
 }
 
@@ -220,7 +220,7 @@ fn settings_of(args: &TrendSettingsArgs) -> TrendSettings {
 }
 
 fn stored(args: &FollowedArgs, store: &Store) -> Result<Vec<Series>, CliError> {
-    let cases = args.case.as_deref().map(settings::anywhere);
+    let cases = args.filter.broadest().map(settings::anywhere);
     let mut series = match args.metric.as_deref() {
         Some("all") => store.series(&SeriesFilter { cases, ..SeriesFilter::default() })?,
         Some(name) => {
@@ -228,10 +228,7 @@ fn stored(args: &FollowedArgs, store: &Store) -> Result<Vec<Series>, CliError> {
         }
         None => times(store, cases.as_deref())?,
     };
-    if let Some(component) = &args.component {
-        let prefix = format!("component_specific/{component}/");
-        series.retain(|series| series.id.starts_with(&prefix));
-    }
+    series.retain(|series| args.filter.fits(&series.id));
     Ok(series)
 }
 
@@ -261,12 +258,8 @@ const SHOWN: usize = 5;
 
 /// Those series of a file that are asked for. A wish that none of them fulfils is a mistake: the file is all there is.
 fn given(args: &FollowedArgs, all: Vec<Series>) -> Result<Vec<Series>, CliError> {
-    let pattern = args.case.as_deref().map(|text| format!("*{text}*"));
     let metric = args.metric.as_deref().filter(|name| *name != "all");
-    let is_asked = |series: &Series| {
-        pattern.as_deref().is_none_or(|pattern| rsb_stats::glob::matches(pattern, &series.id))
-            && metric.is_none_or(|name| name == series.metric)
-    };
+    let is_asked = |series: &Series| args.filter.fits(&series.id) && metric.is_none_or(|name| name == series.metric);
     let (asked, others): (Vec<Series>, Vec<Series>) = all.into_iter().partition(is_asked);
     if !asked.is_empty() || others.is_empty() {
         return Ok(asked);
@@ -278,7 +271,9 @@ fn given(args: &FollowedArgs, all: Vec<Series>) -> Result<Vec<Series>, CliError>
     let more = others.len().saturating_sub(SHOWN);
     let there = others.iter().take(SHOWN).map(name).collect::<Vec<_>>().join(", ");
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Err(CliError::usage(anyhow!("--case and --metric ask for no series of the file; there are {there}{more}")))
+    Err(CliError::usage(anyhow!(
+        "no series of the file matches --benchmark, --case and --metric; there are {there}{more}"
+    )))
 }
 
 pub(super) fn inputs(series: &[Series]) -> Vec<SeriesInput> {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, anyhow};
 use rsb_model::record::ThresholdCheck;
 use rsb_model::{Event, Run};
+use rsb_stats::policy::Target;
 use rsb_stats::{Policy, PolicyError, PolicyFile};
 
 use crate::{Directories, EngineError, Listener, custom};
@@ -104,9 +105,33 @@ pub fn targets(
     let policy = if directories.policy.is_wanted() {
         load(directories, thresholds, None, listener)?
     } else {
-        let broken = |error: String| EngineError::usage(anyhow!("the policy that comes with the program: {error}"));
-        let file: PolicyFile = toml::from_str(own).map_err(|error| broken(error.to_string()))?;
-        Policy::try_from(with_own_targets(file)).map_err(|error| broken(error.to_string()))?
+        built_in(own, with_own_targets)?
     };
     Ok(rsb_stats::threshold_checks(std::slice::from_ref(run), &policy))
+}
+
+/// Returns the targets of the policy's file and of user-defined benchmarks that concern `run`, except those that
+/// `built_in_text`, the policy that comes with the program, has too.
+///
+/// # Errors
+/// As [`load`].
+pub fn own_targets(
+    (directories, thresholds): (&Directories, &Thresholds),
+    built_in_text: &str,
+    run: &Run,
+    listener: &mut Listener<'_>,
+) -> Result<Vec<ThresholdCheck>, EngineError> {
+    let policy = load(directories, thresholds, None, listener)?;
+    let known = built_in(built_in_text, |file| file)?;
+    let own: Vec<&Target> = policy.targets().iter().filter(|target| !known.targets().contains(target)).collect();
+    let mut checks = rsb_stats::threshold_checks(std::slice::from_ref(run), &policy);
+    checks.retain(|check| own.iter().any(|target| target.is_checked_by(check)));
+    Ok(checks)
+}
+
+/// The policy that comes with the program, changed by `change`.
+fn built_in(text: &str, change: impl FnOnce(PolicyFile) -> PolicyFile) -> Result<Policy, EngineError> {
+    let broken = |error: String| EngineError::usage(anyhow!("the policy that comes with the program: {error}"));
+    let file: PolicyFile = toml::from_str(text).map_err(|error| broken(error.to_string()))?;
+    Policy::try_from(change(file)).map_err(|error| broken(error.to_string()))
 }

@@ -1,11 +1,13 @@
-//! What can run where: a row for each benchmark, a column for each backend, and why what cannot run cannot.
+//! What can run here and on which backend, and why the rest cannot.
 
 use rsb_model::Reason;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use crate::comparison::Detail;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
+use crate::unmeasured::ALL_BENCHMARKS;
 
 /// A family of cases on one backend: a benchmark, and whether it can run here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,38 +45,42 @@ impl Serialize for CaseRow {
     }
 }
 
-/// The backend of what needs none of its own, such as a framework: it has no column.
+/// The backend of what needs none of its own, such as a framework.
 const ANY: &str = "any";
 
-/// The benchmark of a backend as a whole, which no version has yet: it has no row.
-const ALL: &str = "all";
-
-/// Why a mark is no plain yes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Note<'a> {
-    /// Why, and the cure. What is missing differs from benchmark to benchmark, and is said by its place.
-    Missing(&'a str, &'a str),
-    /// There is a device, and no case suits it.
-    NoCase,
-}
-
-/// The matrix, the components beneath it, the reasons, and the backends of models alone, for a terminal.
-pub fn text(rows: &[CaseRow], style: Style) -> String {
+/// For a terminal: what runs here and on what, then each backend that is missing, then what cannot run and why.
+/// [`Detail::Full`] adds the cures.
+pub fn text(rows: &[CaseRow], style: Style, detail: Detail) -> String {
     if rows.is_empty() {
         return "No benchmark matches.\n".to_owned();
     }
-    let mut notes: Vec<Note<'_>> = Vec::new();
-    let native: Vec<&CaseRow> = rows.iter().filter(|row| row.backend != ANY && row.benchmark != ALL).collect();
-    let components: Vec<&CaseRow> = rows.iter().filter(|row| row.backend == ANY).collect();
-    let of_models: Vec<&CaseRow> = rows.iter().filter(|row| row.benchmark == ALL).collect();
-    let parts = [matrix(&native, &mut notes).text(style), frameworks(&components, &mut notes).text(style)];
-    let mut parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.extend(Some(reasons(&notes, &native, style)).filter(|part| !part.is_empty()));
-    parts.extend(Some(models_alone(&of_models, style)).filter(|part| !part.is_empty()));
+    let (of_models, native): (Vec<&CaseRow>, Vec<&CaseRow>) =
+        rows.iter().partition(|row| row.benchmark == ALL_BENCHMARKS);
+    let (present, absent): (Vec<&str>, Vec<&str>) = distinct(&native, |row| &row.backend)
+        .into_iter()
+        .filter(|backend| *backend != ANY)
+        .partition(|backend| native.iter().any(|row| row.backend == *backend && runs(row)));
+    let parts = [
+        runnable(&native, detail).text(style),
+        missing_backends(&absent, &native, detail).text(style),
+        not_runnable(&present, &native, detail).text(style),
+        models_only(&of_models, style),
+        match detail {
+            Detail::Brief => {
+                style.wrap("--verbose shows how to add what is missing, and the axes of each benchmark.", 0)
+            }
+            Detail::Full => String::new(),
+        },
+    ];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("\n")
 }
 
-/// The values of `of`, each once, in the order in which they come.
+fn runs(row: &CaseRow) -> bool {
+    row.missing.is_none() && row.cases > 0
+}
+
+/// The distinct values of `of` over `rows`, in their order.
 fn distinct<'a>(rows: &[&'a CaseRow], of: fn(&'a CaseRow) -> &'a str) -> Vec<&'a str> {
     let mut values = Vec::new();
     for value in rows.iter().map(|row| of(row)) {
@@ -85,79 +91,98 @@ fn distinct<'a>(rows: &[&'a CaseRow], of: fn(&'a CaseRow) -> &'a str) -> Vec<&'a
     values
 }
 
-fn matrix<'a>(rows: &[&'a CaseRow], notes: &mut Vec<Note<'a>>) -> Table {
-    let backends = distinct(rows, |row| &row.backend);
-    let columns = backends.iter().map(|backend| Column::left(backend));
-    let mut table = Table::new(
-        std::iter::once(Column::left("benchmark")).chain(columns).chain(std::iter::once(Column::elided("measures"))),
-    );
+/// A row for each benchmark that runs here, with the backends it runs on.
+fn runnable(rows: &[&CaseRow], detail: Detail) -> Table {
+    let mut table = Table::new([Column::left("runs here"), Column::left("on"), Column::wrapped("measures")]);
     for benchmark in distinct(rows, |row| &row.benchmark) {
-        let of_benchmark = || rows.iter().copied().filter(|row| row.benchmark == benchmark);
-        let mut cells = vec![Cell::from(benchmark)];
-        for backend in &backends {
-            let row = of_benchmark().find(|row| row.backend == *backend);
-            cells.push(row.map_or_else(Cell::default, |row| mark(row, notes)));
+        let running: Vec<&CaseRow> =
+            rows.iter().copied().filter(|row| row.benchmark == benchmark && runs(row)).collect();
+        if let Some(first) = running.first() {
+            let about = if detail == Detail::Full { &first.about } else { gist(&first.about) };
+            let backends = distinct(&running, |row| if row.backend == ANY { "python" } else { &row.backend });
+            table.push([Cell::from(benchmark), Cell::toned(backends.join(" "), Tone::Good), Cell::from(about)]);
         }
-        cells.extend(of_benchmark().next().map(|row| Cell::from(gist(&row.about))));
-        table.push(cells);
     }
     table
 }
 
-/// The first clause of what a benchmark measures: the rest does not fit beside six backends.
+/// The first clause of what a benchmark measures.
 fn gist(about: &str) -> &str {
     about.split([':', ';', ',']).next().unwrap_or(about)
 }
 
-fn frameworks<'a>(rows: &[&'a CaseRow], notes: &mut Vec<Note<'a>>) -> Table {
-    let mut table = Table::new([Column::left("component"), Column::left("here"), Column::elided("measures")]);
-    for row in rows {
-        table.push([Cell::from(&row.benchmark), mark(row, notes), Cell::from(gist(&row.about))]);
+/// A row for each backend on which nothing runs, with what it lacks.
+fn missing_backends(absent: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
+    let mut table = Table::new([Column::left("missing backend"), Column::wrapped("needs")]);
+    for backend in absent {
+        let reasons: Vec<&Reason> =
+            rows.iter().filter(|row| row.backend == *backend).filter_map(|row| row.missing.as_ref()).collect();
+        // Benchmarks that never run on the backend have reasons of their own, which fewer rows share.
+        let shared = |reason: &&&Reason| reasons.iter().filter(|other| *other == *reason).count();
+        let Some(reason) = reasons.iter().rev().max_by_key(shared) else { continue };
+        table.push([Cell::toned(backend, Tone::Caution), Cell::from(&reason.what)]);
+        if detail == Detail::Full {
+            table.note(format!("{}; {}", reason.why, reason.cure));
+        }
     }
     table
 }
 
-fn note_of(row: &CaseRow) -> Option<Note<'_>> {
+/// A row for each reason why benchmarks run nowhere here; [`Detail::Full`] also has reasons why they do not run on a backend
+/// that is `present`.
+fn not_runnable(present: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
+    let mut groups: Vec<(String, &str, Vec<String>)> = Vec::new();
+    for benchmark in distinct(rows, |row| &row.benchmark) {
+        let of_benchmark: Vec<&CaseRow> = rows.iter().copied().filter(|row| row.benchmark == benchmark).collect();
+        let runs_somewhere = of_benchmark.iter().any(|row| runs(row));
+        let is_present = |row: &CaseRow| row.backend == ANY || present.contains(&row.backend.as_str());
+        let mut stopped: Vec<&CaseRow> = of_benchmark.into_iter().filter(|row| is_present(row) && !runs(row)).collect();
+        // That it never runs there is only worth saying when there is nothing else to say.
+        if runs_somewhere || stopped.iter().any(|row| !is_unfit(row)) {
+            stopped.retain(|row| !is_unfit(row));
+        }
+        if detail == Detail::Brief {
+            stopped.truncate(usize::from(!runs_somewhere));
+        }
+        for row in stopped {
+            let name = if runs_somewhere { format!("{benchmark} on {}", row.backend) } else { benchmark.to_owned() };
+            let (why, cure) = why_and_cure(row);
+            match groups.iter_mut().find(|(known, of_known, _)| *known == why && *of_known == cure) {
+                Some((.., names)) if names.contains(&name) => {}
+                Some((.., names)) => names.push(name),
+                None => groups.push((why, cure, vec![name])),
+            }
+        }
+    }
+    let mut table = Table::new([Column::wrapped("cannot run here"), Column::wrapped("because")]);
+    for (why, cure, names) in groups {
+        table.push([Cell::from(names.join(", ")), Cell::from(why)]);
+        if detail == Detail::Full {
+            table.note(cure);
+        }
+    }
+    table
+}
+
+fn why_and_cure(row: &CaseRow) -> (String, &str) {
     match &row.missing {
-        None if row.cases > 0 => None,
-        None => Some(Note::NoCase),
-        Some(reason) => Some(Note::Missing(&reason.why, &reason.cure)),
+        None => ("no case of it suits the device".to_owned(), ""),
+        Some(reason) if is_unfit(row) || row.backend == ANY => (reason.why.clone(), &reason.cure),
+        Some(reason) => (format!("{}: {}", reason.what, reason.why), &reason.cure),
     }
 }
 
-/// `yes`, or `no` or `none` with the number of the reason.
-fn mark<'a>(row: &'a CaseRow, notes: &mut Vec<Note<'a>>) -> Cell {
-    let Some(note) = note_of(row) else { return Cell::toned("yes", Tone::Good) };
-    let word = if note == Note::NoCase { "none" } else { "no" };
-    let number = notes.iter().position(|known| *known == note).unwrap_or_else(|| {
-        notes.push(note);
-        notes.len() - 1
-    });
-    Cell::toned(format!("{word} [{}]", number + 1), Tone::Caution)
+/// Whether the benchmark never runs on the backend, whatever is installed.
+fn is_unfit(row: &CaseRow) -> bool {
+    let unfit = format!("{} on {}", row.benchmark, row.backend);
+    row.missing.as_ref().is_some_and(|reason| reason.what == unfit)
 }
 
-/// Each note with its number and the backends that it is about.
-fn reasons(notes: &[Note<'_>], rows: &[&CaseRow], style: Style) -> String {
-    let said = |(number, note): (usize, &Note<'_>)| {
-        let of_note: Vec<&CaseRow> = rows.iter().copied().filter(|row| note_of(row) == Some(*note)).collect();
-        let backends = distinct(&of_note, |row| &row.backend).join(", ");
-        let place = if backends.is_empty() { String::new() } else { format!("{backends}: ") };
-        match note {
-            Note::Missing(why, cure) => {
-                style.wrap(&format!("[{number}] {place}{why}"), 0) + &style.wrap(&format!("cure: {cure}"), 4)
-            }
-            Note::NoCase => style.wrap(&format!("[{number}] {place}there is a device, and no case suits it"), 0),
-        }
-    };
-    (1..).zip(notes).map(said).collect()
-}
-
-/// Backends that no version has yet, and what to do until then.
-fn models_alone(rows: &[&CaseRow], style: Style) -> String {
-    let said = |row: &&CaseRow| {
-        let reason = row.missing.as_ref();
-        let (why, cure) = reason.map_or(("", ""), |reason| (&reason.why, &reason.cure));
-        style.wrap(&format!("{}: {why}", row.backend), 0) + &style.wrap(&format!("cure: {cure}"), 4)
-    };
-    rows.iter().map(said).collect()
+/// Backends on which only models run.
+fn models_only(rows: &[&CaseRow], style: Style) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let backends = distinct(rows, |row| &row.backend).join(", ");
+    style.wrap(&format!("Only for `models --backend NAME`: {backends}."), 0)
 }

@@ -1,17 +1,27 @@
 //! One run: what was measured, what was not, and the counts.
 
-use rsb_model::{BenchmarkResult, Better, Fields, Outcome, Run};
+use rsb_model::{BenchmarkResult, Better, DeviceRef, Fields, Outcome, Run};
 
 use crate::document::{ReportError, csv, csv_number};
 use crate::environment;
-use crate::label::{Shortener, benchmark_of, headline_text, roofline_text, spread_text, time_text};
+use crate::label::{Shortener, benchmark_of, device_of, headline_text, roofline_text, spread_text, time_text};
+use crate::names::shorten_names;
 use crate::number::format_time;
-use crate::style::{Style, Tone, clean};
+use crate::style::{Style, Tone, clean, columns};
 use crate::table::{Cell, Column, Table};
 use crate::{backends, unmeasured};
 
 /// For a terminal: the run, the machine, a row for each case with a figure, what was not measured, the counts.
 pub fn text(run: &Run, style: Style) -> String {
+    with_unmeasured(run, style, &unmeasured::text(run, style))
+}
+
+/// As [`text`], with one line for all backends that are missing here.
+pub fn brief(run: &Run, style: Style) -> String {
+    with_unmeasured(run, style, &unmeasured::brief(run, style))
+}
+
+fn with_unmeasured(run: &Run, style: Style, unmeasured: &str) -> String {
     let mut out = head(run, style);
     let table = table(run);
     if !table.is_empty() {
@@ -19,7 +29,7 @@ pub fn text(run: &Run, style: Style) -> String {
         out.push('\n');
     }
     out.push_str(&backends::text(run, style));
-    out.push_str(&unmeasured::text(run, style));
+    out.push_str(unmeasured);
     for note in &run.notes {
         out.push_str(&style.paint(Tone::Caution, style.wrap(&format!("note: {note}"), 0).trim_end()));
         out.push('\n');
@@ -28,12 +38,43 @@ pub fn text(run: &Run, style: Style) -> String {
     out
 }
 
+/// One case while others are still measured: benchmark and case, value, spread, or how it ended.
+pub fn line(result: &BenchmarkResult, style: Style) -> String {
+    const VALUE: usize = 20;
+    const SPREAD: usize = 9;
+    let id = &result.benchmark_id;
+    let names = if device_of(id) == Some(DeviceRef::CPU) { Shortener::of([id]) } else { Shortener::default() };
+    let name = clean(&names.full(id));
+    let (value, spread) = match (result.outcome, headline_text(result)) {
+        (Outcome::Measured, value) if value.is_empty() => (time_text(result), spread_text(result)),
+        (Outcome::Measured, value) => (value, spread_text(result)),
+        (outcome, _) => return format!("{name}: {}", why(result, outcome)),
+    };
+    let room = style.width.min(NAME_WIDTH + VALUE + SPREAD).saturating_sub(VALUE + SPREAD);
+    let short = shorten_names([name.as_str()], room);
+    let name = short.get(&name).unwrap_or(&name);
+    let name = format!("{name}{:>1$}", "", room.saturating_sub(columns(name)));
+    format!("{name}{value:>VALUE$}{spread:>SPREAD$}").trim_end().to_owned()
+}
+
+fn why(result: &BenchmarkResult, outcome: Outcome) -> String {
+    let reason = result.reason.as_ref().map(|reason| format!(": {}: {}", clean(&reason.what), clean(&reason.why)));
+    format!("{outcome}{}", reason.unwrap_or_default())
+}
+
+/// Columns of the name in [`line()`].
+const NAME_WIDTH: usize = 56;
+
 fn head(run: &Run, style: Style) -> String {
     let mut parts = vec![format!("suite {}", run.suite), format!("profile {}", run.profile)];
     parts.extend(device_note(run));
     parts.extend(duration(run));
-    let title = style.paint(Tone::Strong, &clean(&format!("Run {}", run.run_id)));
-    format!("{title} · {}\n{}\n", clean(&parts.join(" · ")), style.wrap(&environment::line(&run.environment), 0))
+    let title = clean(&format!("Run {}", run.run_id));
+    let parts = clean(&parts.join(" · "));
+    let is_wide = columns(&title) + 3 + columns(&parts) > style.width;
+    let parts = if is_wide { format!("\n{}", style.wrap(&parts, 0)) } else { format!(" · {parts}\n") };
+    let title = style.paint(Tone::Strong, &title);
+    format!("{title}{parts}{}\n", style.wrap(&environment::line(&run.environment), 0))
 }
 
 fn device_note(run: &Run) -> Option<String> {

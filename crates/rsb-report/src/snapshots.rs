@@ -44,8 +44,7 @@ fn a_run_on_a_terminal() {
 #[test]
 fn a_run_on_a_narrow_terminal_stays_inside() {
     let text = run::text(&short_run(), NARROW);
-    // The first line holds the id of the run, which is not cut: people copy it.
-    for line in text.lines().skip(1) {
+    for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
     insta::assert_snapshot!(text);
@@ -55,6 +54,7 @@ fn a_run_on_a_narrow_terminal_stays_inside() {
 fn a_run_that_measured_nothing() {
     insta::assert_snapshot!("empty_run", run::text(&empty_run(), Style::PLAIN));
     insta::assert_snapshot!("only_skips", run::text(&only_skips(), Style::PLAIN));
+    insta::assert_snapshot!("only_skips_brief", run::brief(&only_skips(), Style::PLAIN));
     let (empty, skips) = (empty_run(), only_skips());
     for run in [&empty, &skips] {
         let report = Report::new(run);
@@ -270,7 +270,8 @@ fn what_can_run_here() {
         row("all", "mps", Some(of_models)),
     ];
     rows[5].cases = 0;
-    insta::assert_snapshot!("cases", matrix::text(&rows, Style::PLAIN));
+    insta::assert_snapshot!("cases", matrix::text(&rows, NARROW, Detail::Brief));
+    insta::assert_snapshot!("cases_full", matrix::text(&rows, NARROW, Detail::Full));
     insta::assert_snapshot!("cases_json", document("cases", &rows[..2]).unwrap());
 }
 
@@ -281,7 +282,7 @@ fn empty_lists_say_what_to_do() {
         list::baselines(&[], Style::PLAIN),
         list::history(&[], Style::PLAIN),
         list::comparisons(&[], Style::PLAIN),
-        matrix::text(&[], Style::PLAIN),
+        matrix::text(&[], Style::PLAIN, Detail::Brief),
     ] {
         assert!(text.starts_with("No ") && text.ends_with(".\n"), "{text}");
     }

@@ -1,6 +1,6 @@
 //! Cases without a figure, grouped by what stood in their way: what, why, cure, and how many cases each.
 
-use rsb_model::{BenchmarkResult, Outcome, Reason, Run};
+use rsb_model::{BackendId, BenchmarkResult, CaseDevice, DeviceType, Outcome, Reason, Run};
 
 use crate::label::{Shortener, benchmark_of};
 use crate::markdown::escape;
@@ -12,6 +12,9 @@ pub(crate) struct UnmeasuredGroup<'a> {
     pub(crate) reason: Option<&'a Reason>,
     pub(crate) cases: Vec<&'a BenchmarkResult>,
 }
+
+/// The benchmark in the entry of a backend that is missing as a whole.
+pub(crate) const ALL_BENCHMARKS: &str = "all";
 
 /// More cases than this are counted by benchmark and not named.
 const NAMED: usize = 3;
@@ -57,6 +60,27 @@ pub(crate) const OUTCOMES: [(Outcome, &str, Tone); 2] =
 
 /// For a terminal, failures first. Nothing when everything has a figure.
 pub fn text(run: &Run, style: Style) -> String {
+    with_lines(run, style, |_, group, names| reason_text(group, names, style))
+}
+
+/// As [`text`], with one line for all backends that are missing here.
+pub fn brief(run: &Run, style: Style) -> String {
+    let absent: Vec<BackendId> = run.benchmarks.iter().filter_map(absent_backend).collect();
+    let mut is_written = false;
+    with_lines(run, style, |outcome, group, names| {
+        if outcome != Outcome::Skipped || group.cases.iter().any(|result| absent_backend(result).is_none()) {
+            return reason_text(group, names, style);
+        }
+        if std::mem::replace(&mut is_written, true) { String::new() } else { absent_text(run, &absent, style) }
+    })
+}
+
+/// Each outcome with its title, then what `lines` makes of each of its groups.
+fn with_lines(
+    run: &Run,
+    style: Style,
+    mut lines: impl FnMut(Outcome, &UnmeasuredGroup<'_>, &Shortener) -> String,
+) -> String {
     let names = Shortener::of_run(run);
     let mut out = String::new();
     for (outcome, title, tone) in OUTCOMES {
@@ -66,19 +90,43 @@ pub fn text(run: &Run, style: Style) -> String {
         }
         out.push_str(&style.paint(tone, title));
         out.push('\n');
-        for group in &groups {
-            out.push_str(&style.wrap(&who(group, &names), 2));
-            out.push_str(&group.reason.map_or_else(
-                || style.wrap("no reason was recorded", 4),
-                |reason| {
-                    let why = style.wrap(&format!("{}: {}", reason.what, reason.why), 4);
-                    why + &style.wrap(&format!("cure: {}", reason.cure), 4)
-                },
-            ));
-        }
+        out.extend(groups.iter().map(|group| lines(outcome, group, &names)));
         out.push('\n');
     }
     out
+}
+
+/// The cases of a group, what stood in their way, and the cure.
+fn reason_text(group: &UnmeasuredGroup<'_>, names: &Shortener, style: Style) -> String {
+    let who = style.wrap(&who(group, names), 2);
+    let Some(reason) = group.reason else { return who + &style.wrap("no reason was recorded", 4) };
+    let why = style.wrap(&format!("{}: {}", reason.what, reason.why), 4);
+    who + &why + &style.wrap(&format!("cure: {}", reason.cure), 4)
+}
+
+/// The GPU backend that `result` stands for as a whole.
+fn absent_backend(result: &BenchmarkResult) -> Option<BackendId> {
+    match result.benchmark_id.device() {
+        CaseDevice::Backend(backend) if benchmark_of(result) == ALL_BENCHMARKS => Some(backend),
+        _ => None,
+    }
+}
+
+fn absent_text(run: &Run, absent: &[BackendId], style: Style) -> String {
+    let absent: Vec<&str> = absent.iter().map(|backend| backend.as_str()).collect();
+    let absent = absent.join(", ");
+    let is_on_gpu = |result: &BenchmarkResult| {
+        result.outcome != Outcome::Skipped && result.device_type.is_some_and(|kind| kind != DeviceType::Cpu)
+    };
+    let has_gpu = run.benchmarks.iter().any(is_on_gpu);
+    style.wrap(
+        &if has_gpu {
+            format!("not used here: {absent}; --verbose shows why")
+        } else {
+            format!("no GPU stack found: {absent}; `rusty-stack-bench doctor` explains")
+        },
+        2,
+    )
 }
 
 /// As sections of a Markdown document. Nothing when everything has a figure.
@@ -103,4 +151,27 @@ pub fn markdown(run: &Run) -> String {
         out.push('\n');
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn all_missing_backends_are_one_line() {
+        let mut run = sample::run();
+        run.benchmarks.retain(|result| result.outcome == Outcome::Measured);
+        for backend in ["rocm", "cuda", "vulkan"] {
+            let reason = Reason::new(backend, format!("no library of {backend}"), "install it");
+            run.benchmarks.push(sample::unmeasured(
+                &format!("gpu_performance/all/{backend}"),
+                Outcome::Skipped,
+                reason,
+            ));
+        }
+        let text = brief(&run, Style::PLAIN);
+        assert_eq!(text, "Skipped\n  no GPU stack found: rocm, cuda, vulkan; `rusty-stack-bench doctor` explains\n\n");
+        assert!(super::text(&run, Style::PLAIN).contains("no library of cuda"));
+    }
 }

@@ -7,6 +7,7 @@ mod patterns;
 use std::collections::BTreeMap;
 
 use rsb_model::order;
+use rsb_model::record::ThresholdCheck;
 use rsb_model::{BenchmarkType, Better, Field};
 
 pub use extent::{Percentile, Weight};
@@ -121,6 +122,15 @@ pub struct Target {
     pub effect: TargetEffect,
     /// What was achieved elsewhere, to judge the target by.
     pub reference: Option<String>,
+}
+
+impl Target {
+    /// Whether `check` is of this target.
+    pub fn is_checked_by(&self, check: &ThresholdCheck) -> bool {
+        // The check has the very value of its target.
+        let is_value = self.value.to_bits() == check.expected.to_bits();
+        is_value && self.metric == check.metric && glob::matches(&self.id_pattern, &check.id)
+    }
 }
 
 /// On which side of a target a figure must lie.

@@ -95,7 +95,7 @@ impl JobWorker {
                 let row = |row: &serde_json::Value| ComponentRow {
                     name: text(row, "component_id"),
                     status: components::shown_status(row).to_owned(),
-                    text: components::line(row),
+                    text: components::lines(row, Style { width: usize::MAX, ..Style::PLAIN }),
                     checks: json::from_value(&row["threshold_checks"]).unwrap_or_default(),
                 };
                 LoadedDocument::Components(components::rows(&self.places)?.iter().map(row).collect())

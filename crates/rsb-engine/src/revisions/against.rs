@@ -10,6 +10,7 @@ use rsb_model::json;
 use rsb_model::order;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode, OverallStatus};
 use rsb_model::{Case, CaseId, Environment, Run, RunId, Suite, Timestamp, Verdict};
+use rsb_stats::glob;
 use serde_json::Value;
 
 use super::builds::{self, Builds};
@@ -25,6 +26,8 @@ pub struct AgainstRequest<'a> {
     pub revision: &'a str,
     /// Of this program, benchmarks by name; of another project, parts of ids. None means all.
     pub benchmarks: &'a [String],
+    /// Patterns, one of which an id must contain. None means all.
+    pub cases: &'a [String],
     /// The suite of this program; none means its default.
     pub suite: Option<Suite>,
     /// How long to measure.
@@ -132,7 +135,7 @@ impl CommonPlan {
             alike.extend(same);
         }
         let mut unlisted = BTreeSet::new();
-        if request.benchmarks.is_empty() {
+        if request.benchmarks.is_empty() && request.cases.is_empty() {
             let targets = builds.sides.iter().flat_map(Build::left_out);
             unlisted.extend(targets.map(|target| CaseId::from(format!("{target} (bench target)"))));
         }
@@ -144,19 +147,29 @@ impl CommonPlan {
     }
 }
 
-/// What was asked for, where something was.
+/// The filters of the request, for a message.
 fn wanted(request: &AgainstRequest<'_>) -> String {
-    if request.benchmarks.is_empty() { String::new() } else { format!(" that fits {}", request.benchmarks.join(", ")) }
+    let filters = [request.benchmarks, request.cases].concat();
+    if filters.is_empty() { String::new() } else { format!(" that fits {}", filters.join(", ")) }
 }
 
 /// The cases that `build` would measure.
 fn planned(build: &Build, request: &AgainstRequest<'_>) -> Result<Vec<Case>> {
-    let Build::ThisProgram(program) = build else { return Ok(build.cases_fitting(request.benchmarks)) };
-    let mut words: Vec<&str> = request.benchmarks.iter().map(String::as_str).collect();
-    if let Some(suite) = request.suite {
-        words.extend(["--suite", suite.as_str()]);
-    }
-    cases_of(program, &words)
+    let mut cases = if let Build::ThisProgram(program) = build {
+        let mut words: Vec<&str> = request.benchmarks.iter().map(String::as_str).collect();
+        if let Some(suite) = request.suite {
+            words.extend(["--suite", suite.as_str()]);
+        }
+        cases_of(program, &words)?
+    } else {
+        build.cases_fitting(request.benchmarks)
+    };
+    let is_wanted = |case: &Case| {
+        let contains = |pattern: &String| glob::matches(&format!("*{pattern}*"), case.id.as_str());
+        request.cases.is_empty() || request.cases.iter().any(contains)
+    };
+    cases.retain(is_wanted);
+    Ok(cases)
 }
 
 /// The cases that `program` would measure if it were run with `words`.

@@ -78,7 +78,7 @@ pub(super) fn again(id: &str, commit: Option<&str>) -> Option<String> {
             device.backend,
             device.index
         ),
-        None => format!("rusty-stack-bench gate --against {commit} --benchmark {}", quoted(id)),
+        None => format!("rusty-stack-bench gate --against {commit} --case {}", quoted(id)),
     })
 }
 
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(bisect(good, good, "a/b"), None);
         assert_eq!(bisect(Some("; reboot"), bad, "a/b"), None);
         let hostile = again("it's $(reboot)", good).unwrap();
-        assert!(hostile.ends_with(r"--benchmark 'it'\''s $(reboot)'"), "{hostile}");
+        assert!(hostile.ends_with(r"--case 'it'\''s $(reboot)'"), "{hostile}");
         let own = again("cpu_performance/gemm/cpu:0/f32/64x64x64", good).unwrap();
         assert!(own.ends_with("run gemm --backend cpu --device 0"), "{own}");
     }
