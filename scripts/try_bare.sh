@@ -41,7 +41,7 @@ toolchain=$(cd "$top" && rustc --print sysroot)
 cargo_home="${CARGO_HOME:-$HOME/.cargo}"
 mkdir -p "$target"
 rm -rf "$bare/home/user" "$bare/origin"
-# Cargo reuses a dependency if its source has the same path, so cargo's folders keep theirs.
+# Cargo reuses a dependency if its source has the same path, so cargo's directories keep theirs.
 mkdir -p "$bare/home/user" "$bare/origin" "$bare/toolchain" "$bare$cargo_home" "$bare$target"
 
 # What a first-time user types. Exit codes are checked by `set -e`.
@@ -57,7 +57,7 @@ step() {
     echo "bare: $((SECONDS - began)) s"
 }
 step ./run_benchmarks.sh
-# On a machine without a baseline, in empty folders.
+# On a machine without a baseline, in empty directories.
 step ./run_benchmarks.sh --results-dir /home/user/results --baselines-dir /home/user/baselines
 if [ "$SHORT" = yes ]; then
     step cargo xtask test --test it -- backends:: gate:: generated:: installation:: opencl:: probe_trees:: scripts:: vulkan::

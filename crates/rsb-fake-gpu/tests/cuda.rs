@@ -76,7 +76,11 @@ fn every_function_that_the_program_uses_is_there() {
 
 #[test]
 fn nothing_goes_before_cu_init_nor_without_a_context() {
-    let cuda = cuda();
+    // A copy of the library has a driver of its own, which no other test in this process has started.
+    let dir = tempfile::tempdir().unwrap();
+    let copy = dir.path().join("libcuda.so.1");
+    std::fs::copy(rsb_fake_gpu::file::library().unwrap(), &copy).unwrap();
+    let cuda = Cuda::load_from(&CudaPaths::only(&copy)).unwrap();
     let mut count = 0;
     assert_eq!(call!(cuda, cuDeviceGetCount(&raw mut count)), error::NOT_INITIALIZED);
     assert_eq!(call!(cuda, cuInit(1)), error::INVALID_VALUE, "no flag is known");

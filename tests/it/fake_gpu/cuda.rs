@@ -30,7 +30,7 @@ fn nccl_is_told_its_algorithm_in_the_process_of_the_case() {
         let found = cases(&document).iter().find(|case| case["benchmark_id"].as_str().unwrap().ends_with(id)).unwrap();
         assert_eq!((outcome(found), &found["results"][0]["algorithm"]), ("simulated", &algorithm.into()), "{found:#}");
     }
-    assert_reason(case(&document, "operation=reduce-scatter/algorithm=tree"), "skipped", "tree for all-reduce alone");
+    assert_reason(case(&document, "operation=reduce-scatter/algorithm=tree"), "skipped", "a tree only for all-reduce");
 }
 
 #[test]
