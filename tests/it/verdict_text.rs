@@ -26,8 +26,10 @@ impl Shown {
     fn snapshot(&self) {
         let (bench, mut run) = with_baseline(Bench::new());
         // Times are made up; what else was measured here differs from machine to machine.
-        run["benchmarks"].as_array_mut().unwrap().iter_mut().for_each(|case| case["results"] = json!([]));
-        run["environment"]["cpu"]["model"] = "Processor A".into();
+        for case in run["benchmarks"].as_array_mut().unwrap() {
+            case["results"] = json!([]);
+        }
+        run["environment"]["cpu"]["model"] = "EPYC A".into();
         run["environment"]["state"] = json!({ "load_average": 0.5 });
         run["notes"] = json!([]);
         (self.baseline)(&mut run);
@@ -58,7 +60,9 @@ fn spread(run: &mut Value, factors: [f64; 3]) {
     for case in [2, 5, 7, 8, 9] {
         for (replicate, factor) in factors.into_iter().enumerate() {
             let times = run["benchmarks"][case]["samples"][replicate]["times_ns"].as_array_mut().unwrap();
-            times.iter_mut().for_each(|time| *time = (time.as_f64().unwrap() * factor).into());
+            for time in times {
+                *time = (time.as_f64().unwrap() * factor).into();
+            }
         }
     }
 }
@@ -94,7 +98,7 @@ fn what_is_too_noisy_has_one_reason_and_the_flag_that_decides() {
 
 #[test]
 fn another_machine_is_one_line_and_a_command() {
-    let current = |run: &mut Value| run["environment"]["cpu"]["model"] = "Processor B".into();
+    let current = |run: &mut Value| run["environment"]["cpu"]["model"] = "EPYC B".into();
     let arguments = &["--baseline", "made-up.json"];
     Shown { name: "another_machine", code: 4, arguments, baseline: |_| {}, current }.snapshot();
 }

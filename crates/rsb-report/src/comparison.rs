@@ -375,10 +375,11 @@ pub fn head(result: &ComparisonResult) -> String {
     )
 }
 
-/// For a terminal; the last line is the verdict.
+const TITLE: &str = "Comparison";
+
+/// For a terminal; the verdict comes last.
 pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
     let listing = listing(result, detail);
-    const TITLE: &str = "Comparison";
     let head = style.wrap(&format!("{TITLE} {}", head(result)), 0);
     let mut out = head.replacen(TITLE, &style.paint(Tone::Strong, TITLE), 1) + "\n";
     let (table, reasons) = numbered(&listing.shown, style);
