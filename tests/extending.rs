@@ -90,7 +90,7 @@ fn settings() {
     bench.write("rusty-stack-bench.toml", &format!("{settings}[report]\ngenerate_html = false\n"));
     let words = ["run", "--custom", "mine.toml", "--replicates", "2", "--runs", "10"];
     let ended = bench.run(&words).expect(0);
-    assert!(ended.stderr.contains("cpu_performance/nothing/cpu:0: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("\nnothing cpu:0 "), "{}", ended.stderr);
     assert!(ended.stdout.contains("not compared") && ended.stdout.contains("baseline save"), "{}", ended.stdout);
     let [run] = bench.run_files().try_into().unwrap();
     let stored: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(run).unwrap()).unwrap();

@@ -156,7 +156,7 @@ pub(super) fn shown_status(row: &Value) -> &str {
 /// Formats a row of [`rows`] for people, with what is missing.
 pub(super) fn lines(row: &Value, style: Style) -> String {
     let missing = row["missing"].as_str().zip(row["cure"].as_str());
-    let missing = missing.map(|(why, cure)| style.wrap(why, INDENT) + &cure_line(cure, style));
+    let missing = missing.map(|(why, cure)| style.wrap(why, INDENT) + &style.wrap(&format!("cure: {cure}"), INDENT));
     status_lines(row, style) + &missing.unwrap_or_default()
 }
 
@@ -173,13 +173,9 @@ fn missing_lines(rows: &[Value], style: Style) -> String {
     }
     let lines = |(why, cure, names): &(&str, &str, Vec<&str>)| {
         let head = style.wrap(&format!("missing for {}:", names.join(", ")), 0);
-        format!("\n{head}{}{}", style.wrap(why, INDENT), cure_line(cure, style))
+        format!("\n{head}{}{}", style.wrap(why, 2), style.wrap(&format!("cure: {cure}"), 2))
     };
     groups.iter().map(lines).collect()
-}
-
-fn cure_line(cure: &str, style: Style) -> String {
-    style.wrap(&format!("cure: {cure}"), INDENT)
 }
 
 /// Columns before the details of a component.
