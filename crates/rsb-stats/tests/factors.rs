@@ -104,6 +104,6 @@ fn a_baseline_with_frameworks_judges_a_run_without_them() {
         verdicts,
         [(cpu, Verdict::Unchanged, ReasonCode::WithinNoise), (torch, Verdict::Inconclusive, ReasonCode::Missing)]
     );
-    assert_eq!(result.missing.iter().map(|id| id.as_str()).collect::<Vec<_>>(), [torch]);
+    assert_eq!(result.missing.iter().map(rsb_model::CaseId::as_str).collect::<Vec<_>>(), [torch]);
     assert_eq!(exit_code(&result), 4, "what the baseline has and nobody measured has no verdict");
 }
