@@ -2,10 +2,10 @@
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
 mod links;
+mod names;
 mod screenshot;
 mod steps;
 mod tidy;
-mod words;
 
 use std::process::ExitCode;
 

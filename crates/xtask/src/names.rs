@@ -1,6 +1,10 @@
-//! Names of types and modules: the field's words, and one meaning for each name that is public.
+//! Names of types: each public name means one thing. `cargo xtask tidy` checks it.
 
-use super::{NAMES, TEXT};
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::steps;
 
 /// Crates whose names mirror somebody else's: C's, and those of the runtimes that are imitated.
 const MIRRORS: &[&str] = &["-sys/", "crates/rsb-fake-gpu/"];
@@ -22,28 +26,27 @@ enum Reach {
 
 /// A public type and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Definition {
+struct Definition {
     name: String,
     owner: String,
     place: String,
     reach: Reach,
 }
 
-/// Types and modules in `text` that are called by an old word.
-pub(super) fn breaches(file: &str, text: &str) -> Vec<String> {
-    let named = |line: &str| {
-        let (_, kind, name) = item(line)?;
-        let parts = parts(name);
-        let whole = NAMES.iter().find(|word| parts.join("_") == word.old);
-        let word = whole.or_else(|| TEXT.iter().find(|word| parts.iter().any(|part| is_form_of(part, word.old))))?;
-        Some(format!("the {kind} `{name}`: call it {}", word.new))
-    };
-    let lines = text.lines().enumerate();
-    lines.filter_map(|(at, line)| Some(format!("{file}:{}: {}", at + 1, named(line)?))).collect()
+/// Returns the names below `root` that are defined more than once where both can be used.
+pub(crate) fn breaches(root: &Path) -> Result<Vec<String>> {
+    let mut definitions = Vec::new();
+    for file in steps::tracked(&["*.rs"])? {
+        // A file that is deleted and not yet committed is gone.
+        if let Ok(text) = std::fs::read_to_string(root.join(&file)) {
+            definitions.extend(self::definitions(&file, &text));
+        }
+    }
+    Ok(defined_twice(&definitions))
 }
 
 /// The public types that `file` defines outside its tests.
-pub(super) fn definitions(file: &str, text: &str) -> Vec<Definition> {
+fn definitions(file: &str, text: &str) -> Vec<Definition> {
     let is_apart =
         APART.iter().any(|part| if part.starts_with('/') { file.contains(part) } else { file.starts_with(part) });
     if is_apart || file.ends_with("tests.rs") || MIRRORS.iter().any(|mirror| file.contains(mirror)) {
@@ -63,11 +66,11 @@ pub(super) fn definitions(file: &str, text: &str) -> Vec<Definition> {
 }
 
 /// Names that are defined more than once where somebody can use both.
-pub(super) fn defined_twice(definitions: &[Definition]) -> Vec<String> {
+fn defined_twice(definitions: &[Definition]) -> Vec<String> {
     let mut sorted: Vec<&Definition> = definitions.iter().collect();
     sorted.sort_by(|a, b| (&a.name, &a.place).cmp(&(&b.name, &b.place)));
     let groups = sorted.chunk_by(|a, b| a.name == b.name);
-    groups.filter(|group| group.len() > 1 && group.iter().any(|one| meets_another(one, group))).map(told).collect()
+    groups.filter(|group| group.len() > 1 && group.iter().any(|one| meets_another(one, group))).map(describe).collect()
 }
 
 fn meets_another(one: &Definition, group: &[&Definition]) -> bool {
@@ -77,15 +80,10 @@ fn meets_another(one: &Definition, group: &[&Definition]) -> bool {
     group.iter().any(|other| meets(&other))
 }
 
-fn told(group: &[&Definition]) -> String {
+fn describe(group: &[&Definition]) -> String {
     let places: Vec<&str> = group.iter().map(|one| one.place.as_str()).collect();
     let name = group.first().map_or("", |one| one.name.as_str());
     format!("`{name}` is {} things ({}): give each a name of its own", places.len(), places.join(", "))
-}
-
-/// Whether `part` is `word`, or several of them.
-fn is_form_of(part: &str, word: &str) -> bool {
-    part == word || part.strip_suffix('s') == Some(word)
 }
 
 /// Visibility, kind and name of the type or module that `line` defines.
@@ -102,42 +100,9 @@ fn item(line: &str) -> Option<(&str, &str, &str)> {
     (!name.is_empty()).then_some((visibility, kind, name))
 }
 
-/// The words of `name`, in lower case, whether it is written `LikeThis` or `like_this`.
-fn parts(name: &str) -> Vec<String> {
-    let mut parts: Vec<String> = Vec::new();
-    for letter in name.chars() {
-        match parts.last_mut() {
-            Some(part) if !letter.is_uppercase() && letter != '_' => part.push(letter),
-            _ if letter == '_' => parts.push(String::new()),
-            _ => parts.push(letter.to_lowercase().collect()),
-        }
-    }
-    parts.retain(|part| !part.is_empty());
-    parts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn types_and_modules_have_the_field_s_words() {
-        for (line, word) in [
-            ("mod in_turn;", "interleaved"),
-            ("pub(super) enum Trouble {", "error"),
-            ("pub struct Kept<T>(T);", "noun"),
-            ("struct Team {", "thread_pool"),
-            ("pub mod least;", "minimum"),
-            ("    type Found = ();", "noun"),
-            ("pub(crate) struct CardFolders;", "GPU"),
-        ] {
-            let found = breaches("src/a.rs", line);
-            assert!(found.len() == 1 && found[0].contains(word), "{line}: {found:?}");
-        }
-        for line in ["mod at_least_once;", "fn beside() {}", "let more = 1;", "// type Found", "pub struct Finding {"] {
-            assert_eq!(breaches("src/a.rs", line), Vec::<String>::new(), "{line}");
-        }
-    }
 
     #[test]
     fn a_public_name_means_one_thing() {
