@@ -32,6 +32,7 @@ mkdir -p "$output" "$work/$name"
 objcopy --only-keep-debug --compress-debug-sections=zlib "$built" "$work/rusty-stack-bench.debug"
 # Names of functions are beside the lines: who debugs has both, and nobody else carries them.
 objcopy --strip-all --add-gnu-debuglink="$work/rusty-stack-bench.debug" "$built" "$work/$name/rusty-stack-bench"
+size=$(stat --format=%s "$work/$name/rusty-stack-bench")
 cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$work/$name/"
 
 tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$output/$name.tgz" "$name"
