@@ -54,7 +54,7 @@ const NAME: usize = 15;
 pub(super) fn overview() -> String {
     let command = Cli::command();
     let mut text = format!("{}\n\n", command.get_about().map(ToString::to_string).unwrap_or_default());
-    text.extend([&heading("Usage: "), "rusty-stack-bench [OPTIONS] <COMMAND>\n"]);
+    text.extend([&heading("Usage: "), "rusty-stack-bench [OPTIONS] [COMMAND]\n"]);
     for (group, names) in GROUPS {
         text.extend(["\n", &heading(group), "\n"]);
         for name in names {

@@ -166,7 +166,7 @@ fn missing_lines(rows: &[Value], style: Style) -> String {
     for row in rows {
         let Some((why, cure)) = row["missing"].as_str().zip(row["cure"].as_str()) else { continue };
         let name = row["component_id"].as_str().unwrap_or_default();
-        match groups.iter_mut().find(|(known, ..)| *known == why) {
+        match groups.iter_mut().find(|(known, of_known, _)| (*known, *of_known) == (why, cure)) {
             Some((.., names)) => names.push(name),
             None => groups.push((why, cure, vec![name])),
         }
