@@ -151,7 +151,7 @@ pub enum Verb {
     List(ListArgs),
     /// Measure a suite, or benchmarks by name, and store the results
     Run(RunArgs),
-    /// Judge a run against a baseline; exit 3 on a regression
+    /// Judge a run, or a branch (--against); exit 3 on a regression
     #[command(after_help = GATE_EXAMPLES)]
     Gate(GateArgs),
     /// Compare two runs; always exit 0 unless --check is given
@@ -165,9 +165,9 @@ pub enum Verb {
     Init(InitArgs),
     /// Show trends and change points over stored runs or a CSV file
     Trend(TrendArgs),
-    /// Summarize what got worse or better, is noisy or unmeasured
+    /// Summarize what got worse or better, is noisy or was skipped
     Health(HealthArgs),
-    /// List stored runs and results, or answer a named question
+    /// List stored runs and results, or run a built-in query
     History(HistoryArgs),
     /// Query the stored results in SQL
     #[command(after_help = QUERY_EXAMPLES)]

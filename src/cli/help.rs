@@ -9,13 +9,13 @@ use super::{Cli, command};
 
 /// What is shown without arguments.
 pub const CARD: &str = "\
-rusty-stack-bench measures this machine or your code, and fails CI only when
-something got more than 10 % slower.
+rusty-stack-bench measures this machine or your code. It exits with 3 when
+something got more than 10 % slower, and with 4 when it cannot tell.
 
 Start here:
   rusty-stack-bench run             measure this machine and store the result
   rusty-stack-bench baseline save   save the latest run as the baseline
-  rusty-stack-bench gate            judge the latest run; exit 3 on a regression
+  rusty-stack-bench run && rusty-stack-bench gate   later: what got slower?
 
 In a Rust project with Criterion or Divan benchmarks:
   rusty-stack-bench gate --against main   did my branch make anything slower?
@@ -63,13 +63,13 @@ pub(super) fn overview() -> String {
             text.extend(["  ", &format!("{name:<NAME$}"), " ", &about, "\n"]);
         }
     }
-    text.extend(["\n", &heading("Benchmarks"), ", each a command with the quick profile, or `all`\n"]);
+    text.extend(["\n", &heading("Benchmarks"), ": one by its name, or all with `all` (quick profile)\n"]);
     let names: Vec<&str> = benchmarks().collect();
     text.push_str(&Style { width: WIDTH, ..Style::PLAIN }.wrap(&names.join(" "), 2));
     text.push_str(
         "\nOptions: --color auto|always|never, -h or --help, -V or --version\n\
          Exit: 0 pass, 1 failure, 2 usage, 3 regression, 4 no verdict, 5 nothing ran\n\
-         `help COMMAND` shows the flags of a command, `help --all` those of all.\n",
+         More: rusty-stack-bench help COMMAND, or rusty-stack-bench help --all\n",
     );
     text
 }

@@ -78,7 +78,12 @@ fn after_regression(result: &ComparisonResult, sides: &JudgedSides, request: &Ve
     if let Some(more) = &request.accept {
         let from = request.run.as_ref().map_or_else(String::new, |run| format!(" --from {}", quoted(run)));
         let command = format!("baseline accept {case} --because \"REASON\"{from}{more}");
-        hints.push(request.hint("accept it, if it is intended", &command));
+        let slower = result.comparisons.iter().filter(is_worse).count();
+        let purpose = match slower {
+            1 => "if it is intended, accept it".to_owned(),
+            _ => format!("if they are intended, accept each of the {slower} cases, such as the worst"),
+        };
+        hints.push(request.hint(&purpose, &command));
     }
     hints
 }
@@ -256,7 +261,7 @@ mod tests {
             [
                 "find the commit:\n  rusty-stack-bench bisect aaaaaaaaaaaa bbbbbbbbbbbb --case \
                  cpu_performance/gemm/cpu:0/f32/64x64x64",
-                "accept it, if it is intended:\n  rusty-stack-bench baseline accept \
+                "if it is intended, accept it:\n  rusty-stack-bench baseline accept \
                  cpu_performance/gemm/cpu:0/f32/64x64x64 --because \"REASON\" --from x --baseline b",
             ]
         );

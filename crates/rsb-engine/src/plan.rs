@@ -320,8 +320,8 @@ fn nowhere(benchmark: &dyn Benchmark, asked: Option<BackendId>, machine: &Machin
 pub fn unfit(benchmark: &dyn Benchmark, backend: BackendId) -> Reason {
     let (place, cure) = match benchmark.runs_on() {
         RunsOn::Host(_) => ("the host", "leave --backend out, or choose cpu"),
-        RunsOn::Any | RunsOn::Gpus => ("GPUs", "choose a backend of GPUs, such as --backend rocm"),
-        RunsOn::GpusAndHost(_) => ("GPUs and the host", "choose a backend of GPUs, such as --backend rocm"),
+        RunsOn::Any | RunsOn::Gpus => ("GPUs", "choose a GPU backend, such as --backend rocm"),
+        RunsOn::GpusAndHost(_) => ("GPUs and the host", "choose a GPU backend, such as --backend rocm"),
         RunsOn::GpusAndSensors => return no_sensors(benchmark),
     };
     Reason::new(format!("{} on {backend}", benchmark.name()), format!("it only runs on {place}"), cure)

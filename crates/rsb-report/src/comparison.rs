@@ -277,6 +277,11 @@ fn regressed(result: &ComparisonResult, all: &str) -> String {
         parts.push(format!("{} missed", format_count(missed, "target is", "targets are")));
     }
     parts.extend(missing(result));
+    let has_no_verdict = |row: &&Comparison| !row.verdict.is_decided() && row.reason_code != ReasonCode::Missing;
+    let undecided = result.comparisons.iter().filter(has_no_verdict).count();
+    if undecided > 0 {
+        parts.push(format!("{} no verdict", format_count(undecided, "comparison has", "comparisons have")));
+    }
     parts.join("; ")
 }
 

@@ -147,7 +147,7 @@ fn counts(run: &Run) -> Vec<(String, Tone)> {
 fn counts_text(run: &Run, style: Style) -> String {
     let counts = counts(run);
     if counts.is_empty() {
-        return "No cases.\n".to_owned();
+        return "No case matched; `rusty-stack-bench list` shows what can run here.\n".to_owned();
     }
     let painted: Vec<String> = counts.iter().map(|(text, tone)| style.paint(*tone, text)).collect();
     painted.join(" · ") + "\n"

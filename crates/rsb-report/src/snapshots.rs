@@ -255,7 +255,7 @@ fn what_can_run_here() {
         missing,
     };
     let reason = Reason::new("ROCm", "libamdhip64.so was not found", "install ROCm, or set ROCM_PATH");
-    let unfit = |on: &str| Reason::new(on, "it only runs on GPUs", "choose a backend of GPUs, such as --backend rocm");
+    let unfit = |on: &str| Reason::new(on, "it only runs on GPUs", "choose a GPU backend, such as --backend rocm");
     let python = Reason::new("pytorch", "Python has no module torch", "pip install torch");
     let of_models = Reason::new("backend mps", "it only runs models", "measure with --backend cpu");
     let mut rows = vec![
