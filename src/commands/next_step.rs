@@ -81,7 +81,7 @@ fn after_regression(result: &ComparisonResult, sides: &JudgedSides, request: &Ve
         let slower = result.comparisons.iter().filter(is_worse).count();
         let purpose = match slower {
             1 => "if it is intended, accept it".to_owned(),
-            _ => format!("if they are intended, accept each of the {slower} cases, such as the worst"),
+            _ => format!("if intended, run this once for each of the {slower} cases; for the worst"),
         };
         hints.push(request.hint(&purpose, &command));
     }
@@ -101,7 +101,7 @@ fn after_no_verdict(result: &ComparisonResult, sides: &JudgedSides, request: &Ve
             if let (Some((_, factors)), Some(again)) = (row.reason.split_once("--across "), &request.again) {
                 hints.push(request.hint("compare anyway", &format!("{again} --across {factors}")));
             }
-            hints.push(request.hint("make this run the baseline", &save));
+            hints.push(request.hint("save this run as the baseline of this machine", &save));
             hints
         }
         ReasonCode::NotMeasured => {
@@ -289,11 +289,11 @@ mod tests {
                     UnlikeMachine,
                     &[
                         "compare anyway:\n  rusty-stack-bench gate --across rocm",
-                        "make this run the baseline:\n  rusty-stack-bench baseline save --run x",
+                        "save this run as the baseline of this machine:\n  rusty-stack-bench baseline save --run x",
                     ],
                 )
             },
-            undecided(UnlikeMachine, &["make this run the baseline:\n  rusty-stack-bench baseline save --run x"]),
+            undecided(UnlikeMachine, &["save this run as the baseline of this machine:\n  rusty-stack-bench baseline save --run x"]),
             undecided(
                 NotMeasured,
                 &[

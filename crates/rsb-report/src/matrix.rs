@@ -184,5 +184,5 @@ fn models_only(rows: &[&CaseRow], style: Style) -> String {
         return String::new();
     }
     let backends = distinct(rows, |row| &row.backend).join(", ");
-    style.wrap(&format!("Only `rusty-stack-bench models --backend NAME` also runs on {backends}."), 0)
+    style.wrap(&format!("`rusty-stack-bench models --backend NAME` also takes {backends}."), 0)
 }
