@@ -115,12 +115,19 @@ class TextByOpenVino(unittest.TestCase):
         tried = ("stories-15m", "f32"), ("mixtral-tiny", "f32"), ("stories-15m", "f16"), ("t5-efficient-tiny", "f32"), ("whisper-tiny", "f32")
         for name, dtype in tried:
             few = {"batch_size": "1", "output_length": "3"} if name == "whisper-tiny" else {}
-            fields = self.written(name, dtype=dtype, **few)
-            self.assertLess(fields["accuracy_error"], models.TOLERANCES[dtype], name)
-            self.assertEqual((fields["provider"], fields["output_length"]), ("openvino", 3 if few else 8))
-            # Both are null where the first token alone took longer than all: on a busy machine that may be.
-            first, later = fields["ttft_ms"], fields["tpot_ms"]
-            self.assertTrue(first is None and later is None or min(first, later) > 0, (first, later))
+            with self.subTest(name=name, dtype=dtype):
+                try:
+                    fields = self.written(name, dtype=dtype, **few)
+                except core.Skip as skip:
+                    # On CPUs with bf16 units OpenVINO works in bf16 if f16 is requested.
+                    if dtype != "f16":
+                        raise
+                    self.skipTest(str(skip))
+                self.assertLess(fields["accuracy_error"], models.TOLERANCES[dtype], name)
+                self.assertEqual((fields["provider"], fields["output_length"]), ("openvino", 3 if few else 8))
+                # Both are null if the first token took longer than all of them, which happens on a busy machine.
+                first, later = fields["ttft_ms"], fields["tpot_ms"]
+                self.assertTrue(first is None and later is None or min(first, later) > 0, (first, later))
 
     def test_it_attends_over_its_state_and_keeps_it_in_the_precision_asked_for(self):
         compiled = []
