@@ -293,7 +293,10 @@ mod tests {
                     ],
                 )
             },
-            undecided(UnlikeMachine, &["save this run as the baseline of this machine:\n  rusty-stack-bench baseline save --run x"]),
+            undecided(
+                UnlikeMachine,
+                &["save this run as the baseline of this machine:\n  rusty-stack-bench baseline save --run x"],
+            ),
             undecided(
                 NotMeasured,
                 &[

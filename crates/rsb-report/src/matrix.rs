@@ -106,12 +106,12 @@ fn runnable(rows: &[&CaseRow], detail: Detail) -> Table {
     table
 }
 
-/// The first clause of what a benchmark measures.
+/// The first clause of a benchmark's description.
 fn gist(about: &str) -> &str {
     about.split([':', ';', ',']).next().unwrap_or(about)
 }
 
-/// A row for each backend on which nothing runs, with what it lacks.
+/// One row per backend on which nothing runs, with the missing library or device.
 fn missing_backends(absent: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
     let mut table = Table::new([Column::left("missing backend"), Column::wrapped("needs")]);
     for backend in absent {

@@ -1,4 +1,4 @@
-//! Shortens names to a width so that each still differs from the others in what is shown of it.
+//! Shortens names to a width so that the shortened names still differ.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
