@@ -95,6 +95,12 @@ pub struct GateArgs {
     /// Exit 0 instead of 4 when there is no baseline for this machine
     #[arg(long, conflicts_with = "baseline")]
     pub baseline_optional: bool,
+    /// Accept slow-downs and removals listed in FILE, with --against
+    ///
+    /// FILE must be outside the repository: a change does not accept its own regressions. Each [[accept]] has `case`, an id
+    /// or a pattern, `because`, and `limit_percent` or `removed = true`.
+    #[arg(long, value_name = "FILE", requires = "against")]
+    pub accept: Option<PathBuf>,
     /// Read baseline and policy from the merge base with REV, such as origin/main
     ///
     /// A pull request then cannot change what it is judged by.

@@ -49,9 +49,10 @@ impl ProjectArgs {
                 "--build says how to build, but not what to measure: add --bench CMD --bench-format NAME, or --custom FILE"
             );
         }
-        let custom = custom.map(|file| CustomProject { file: file.to_owned(), build: build.clone() });
+        let custom =
+            custom.map(|file| CustomProject { file: file.to_owned(), in_repository: None, build: build.clone() });
         let command = self.bench.clone().zip(self.bench_format);
         let command = command.map(|(bench, format)| BenchCommand { build, bench, format });
-        Ok(ProjectOptions { cargo: self.cargo.clone(), command, custom })
+        Ok(ProjectOptions { cargo: self.cargo.clone(), command, custom, config: None })
     }
 }

@@ -15,8 +15,8 @@ use crate::{console, show};
 /// # Errors
 /// When the revisions or the case make no sense, or nothing can be built here.
 pub fn run(args: &BisectArgs, style: Style) -> CliResult {
-    let (config, directories) = settings::load_at(&args.places, &args.good)?;
-    let policy = judge::policy(&config, &directories, args.threshold)?;
+    let settings = settings::load_at(&args.places, &args.good, "bisect")?;
+    let policy = judge::policy(&settings.config, &settings.directories, args.threshold)?;
     interrupt::listen();
     let project = args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
     let request =

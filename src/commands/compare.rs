@@ -15,7 +15,7 @@ use crate::show;
 /// # Errors
 /// When a side cannot be read.
 pub fn run(args: &CompareArgs, style: Style) -> CliResult {
-    let judge = judge::load(&args.judge, None)?;
+    let judge = judge::load(&args.judge)?;
     let ComparedSides { baseline, current, result } = compared(&judge, &args.baseline, args.current.as_slice())?;
     judge::keep(&judge, &result);
     // For a reader only: what is kept, and what decides, is the verdict without them.

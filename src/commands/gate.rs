@@ -1,11 +1,13 @@
 //! Judges a run against a baseline, this tree against a revision, or a run against the stored ones.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use rsb_engine::gate::{self, Basis, StoredRequest};
-use rsb_engine::revisions::{self, AgainstRequest, BaselineRevisions, MergeBase};
+use rsb_engine::revisions::{self, AgainstRequest, BaselineRevisions, MergeBase, RevisionTree};
 use rsb_report::Style;
+use rsb_stats::accept::AcceptList;
 
 use super::judge;
 use super::next_step::{VerdictRequest, quoted};
@@ -19,16 +21,30 @@ use crate::exit::{CliError, CliResult, Exit};
 /// When a side cannot be read or there is nothing to compare.
 pub fn run(args: &GateArgs, style: Style) -> CliResult {
     let base = args.base.as_deref().map(MergeBase::of).transpose()?;
-    let judged_by = args.against.as_deref().or(base.as_ref().map(MergeBase::commit));
-    let mut judge = judge::load(&args.judge, judged_by)?;
+    let judged_by = match (&args.against, &base) {
+        (Some(revision), _) => Some((revision.as_str(), "gate --against")),
+        (None, Some(base)) => Some((base.commit(), "gate --base")),
+        (None, None) => None,
+    };
+    let (mut judge, settings) = match judged_by {
+        Some((revision, flag)) => {
+            let (judge, settings) = judge::load_at(&args.judge, revision, flag)?;
+            (judge, Some(settings))
+        }
+        None => (judge::load(&args.judge)?, None),
+    };
     let at_base = base.as_ref().map(|base| base.files(&judge.directories.baselines)).transpose()?;
     if let (Some(files), Some(base), Some(revision)) = (&at_base, &base, &args.base) {
         judge.take_base(files.path(), base.commit(), revision);
     }
     super::interrupt::listen();
     let ends = (style, if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });
-    if let Some(revision) = &args.against {
-        let project = args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
+    if let (Some(revision), Some(settings)) = (&args.against, &settings) {
+        let mut project = args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
+        project.config = Some(settings.config_file.path().to_owned());
+        if let (Some(custom), Some(known)) = (&mut project.custom, &settings.custom) {
+            custom.in_repository = Some(known.name.clone());
+        }
         let request = AgainstRequest {
             revision,
             project: &project,
@@ -40,7 +56,11 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             budget: args.budget,
             count_instructions: args.metric == Some(ExtraMetric::Instructions),
         };
-        let judgment = revisions::against(&judge, &request, &mut console::tell)?;
+        let accepted = args.accept.as_deref().map(|path| accept_list(path, revision)).transpose()?;
+        let mut judgment = revisions::against(&judge, &request, &mut console::tell)?;
+        if let (Some(list), Basis::Figures { .. }) = (accepted, &judgment.basis) {
+            judgment.result = list.apply(judgment.result, judge.policy());
+        }
         let again = Some(format!("gate --against {}", quoted(revision)));
         // No baseline was saved that could hold an accepted regression.
         let request = VerdictRequest {
@@ -79,6 +99,21 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         ..named
     };
     Ok(judge::conclude(&judge, &args.judge, &judgment, &request, ends))
+}
+
+/// Reads the file of `--accept`.
+fn accept_list(path: &Path, revision: &str) -> Result<AcceptList, CliError> {
+    let tree = RevisionTree::open(revision, "gate --against").map_err(CliError::usage)?;
+    let path_shown = path.display();
+    if tree.name_of(path).map_err(CliError::usage)?.is_some() {
+        return Err(CliError::usage(anyhow!(
+            "--accept: {path_shown} is in the repository that is judged, so that a change could accept itself; name a file \
+             outside it"
+        )));
+    }
+    let bytes = rsb_store::read_bytes(path).map_err(CliError::usage)?;
+    toml::from_str(&String::from_utf8_lossy(&bytes))
+        .map_err(|error| CliError::usage(anyhow!("--accept: {path_shown}: {error}")))
 }
 
 /// Returns the subcommand that measures the run again; `None` for files and several runs, which cannot be.

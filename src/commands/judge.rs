@@ -15,20 +15,28 @@ use rsb_stats::Policy;
 use rsb_store::{Baseline, Baselines, output};
 
 use super::next_step::{self, VerdictRequest, quoted};
-use super::settings;
+use super::settings::{self, SettingsAtRevision};
 use crate::cli::{JudgeArgs, VerdictFile};
 use crate::config::Config;
 use crate::exit::{CliError, Exit};
 use crate::{console, show};
 
-/// The judge that the arguments ask for. What is wrong with them is said before anything is measured.
-/// Where a revision is judged against, its policy counts.
-pub(super) fn load(args: &JudgeArgs, against: Option<&str>) -> Result<Judge, CliError> {
+/// The judge that the arguments ask for. What is wrong with them is reported before anything is measured.
+pub(super) fn load(args: &JudgeArgs) -> Result<Judge, CliError> {
     check_files(&args.output)?;
-    let (config, directories) = match against {
-        Some(revision) => settings::load_at(&args.places, revision)?,
-        None => settings::load(&args.places)?,
-    };
+    let (config, directories) = settings::load(&args.places)?;
+    judge_of(args, &config, directories)
+}
+
+/// As [`load`], with every file in the repository as `revision` has it; `flag` is the option that names the revision.
+pub(super) fn load_at(args: &JudgeArgs, revision: &str, flag: &str) -> Result<(Judge, SettingsAtRevision), CliError> {
+    check_files(&args.output)?;
+    let settings = settings::load_at(&args.places, revision, flag)?;
+    let judge = judge_of(args, &settings.config, settings.directories.clone())?;
+    Ok((judge, settings))
+}
+
+fn judge_of(args: &JudgeArgs, config: &Config, directories: Directories) -> Result<Judge, CliError> {
     let thresholds = (&config.thresholds, args.threshold);
     let mut judge = Judge::load(directories, thresholds, args.across.clone(), &mut console::tell)?;
     let environments = args.environment.iter().map(|(side, path)| Ok((*side, environment_in(path)?)));

@@ -6,9 +6,11 @@ use std::time::Duration;
 use rsb_engine::directories::PolicyPath;
 use rsb_engine::measure::{ComponentSettings, Count, Limits, Profiler, Settings};
 use rsb_engine::plan::{self, CustomEntry, Machine, Plan, Selection};
-use rsb_engine::{Directories, custom, revisions, sweep};
+use rsb_engine::revisions::RevisionTree;
+use rsb_engine::{Directories, custom, sweep};
 use rsb_model::order;
 use rsb_model::{Profile, Suite, renamed};
+use tempfile::NamedTempFile;
 
 use crate::cli::{ExtraMetric, MeasureArgs, Places};
 use crate::config::{self, ComponentSection, Config};
@@ -20,13 +22,18 @@ pub(crate) fn load(places: &Places) -> Result<(Config, Directories), CliError> {
     own_benchmarks(places.custom.as_deref())?; // Before the configuration, which may name them.
     let config = Config::find(places.config.as_deref()).map_err(CliError::usage)?;
     custom::configure(config.targets().collect());
+    let directories = directories(places, &config);
+    Ok((config, directories))
+}
+
+/// The directories that flags name, else the configuration, else the usual ones.
+fn directories(places: &Places, config: &Config) -> Directories {
     let choose = |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
-    let directories = Directories::new(
+    Directories::new(
         choose(&places.results_dir, &config.run.results_dir),
         choose(&places.baselines_dir, &config.run.baselines_dir),
         choose(&places.policy, &config.run.policy),
-    );
-    Ok((config, directories))
+    )
 }
 
 /// Makes the benchmarks of `--custom` known.
@@ -34,29 +41,75 @@ pub(super) fn own_benchmarks(file: Option<&Path>) -> Result<(), CliError> {
     file.map_or(Ok(()), custom::load).map_err(CliError::usage)
 }
 
-/// As [`load`], with the thresholds of the configuration, the policy and the directory of baselines as `revision` has them,
-/// unless they are named: what is judged does not choose its judge.
-pub(super) fn load_at(places: &Places, revision: &str) -> Result<(Config, Directories), CliError> {
-    let (mut config, mut directories) = load(places)?;
-    let at_revision = |path: &Path| revisions::text_at(revision, path);
-    if places.config.is_none() {
-        let path = Path::new(config::FILE_NAME);
-        let base = at_revision(path).map_or_else(|| Ok(Config::default()), |text| Config::of_text(&text, path));
-        let base = base.map_err(CliError::usage)?;
-        config.thresholds = base.thresholds;
-        let baselines = places.baselines_dir.clone().or(base.run.baselines_dir);
-        let of_base = Directories::new(None, baselines, base.run.policy);
-        directories.baselines = of_base.baselines;
-        if places.policy.is_none() {
-            directories.policy = of_base.policy;
+/// The settings of a judgment against a revision.
+pub(super) struct SettingsAtRevision {
+    pub(super) config: Config,
+    pub(super) directories: Directories,
+    /// The configuration as a file, for programs that plan by it.
+    pub(super) config_file: NamedTempFile,
+    /// The file of `--custom` as the revision has it, if it is in the repository.
+    pub(super) custom: Option<CustomAtRevision>,
+}
+
+/// The file of `--custom` as a revision has it.
+pub(super) struct CustomAtRevision {
+    /// A copy of it.
+    pub(super) file: NamedTempFile,
+    /// Its path from the top of the repository.
+    pub(super) name: PathBuf,
+}
+
+/// As [`load`], with every file in the repository as `revision` has it: what is judged does not choose its judge. A key that
+/// the configuration there lacks takes its default. Files outside the repository are read as they are.
+pub(super) fn load_at(places: &Places, revision: &str, flag: &str) -> Result<SettingsAtRevision, CliError> {
+    let tree = RevisionTree::open(revision, flag).map_err(CliError::usage)?;
+    let is_in_repository = |path: &Path| tree.name_of(path).map(|name| name.is_some()).map_err(CliError::usage);
+    let named = |path: &Path, option: &str| -> Result<String, CliError> {
+        let text = tree.read(path).map_err(CliError::usage)?;
+        text.ok_or_else(|| {
+            CliError::usage(anyhow::anyhow!(
+                "{option}: {revision} has no {}, and the file here belongs to what is judged; name one that {revision} has, \
+                 or one outside the repository",
+                path.display()
+            ))
+        })
+    };
+    let custom = match &places.custom {
+        Some(path) => match tree.name_of(path).map_err(CliError::usage)? {
+            Some(name) => Some(CustomAtRevision { file: written(&named(path, "--custom")?)?, name }),
+            None => None,
+        },
+        None => None,
+    };
+    own_benchmarks(custom.as_ref().map(|custom| custom.file.path()).or(places.custom.as_deref()))?;
+    let path = places.config.as_deref().unwrap_or(Path::new(config::FILE_NAME));
+    let text = match &places.config {
+        Some(path) if is_in_repository(path)? => named(path, "--config")?,
+        Some(path) => {
+            let bytes = rsb_store::read_bytes(path).map_err(CliError::usage)?;
+            String::from_utf8(bytes).map_err(|_| CliError::usage(anyhow::anyhow!("{} is not UTF-8", path.display())))?
         }
-    }
+        None => tree.read(path).map_err(CliError::usage)?.unwrap_or_default(),
+    };
+    let config = Config::of_text(&text, path).map_err(CliError::usage)?;
+    rsb_engine::custom::configure(config.targets().collect());
+    let mut directories = directories(places, &config);
     let path = directories.policy.path().to_owned();
-    if places.policy.is_none() && revisions::is_in_repository(&path) {
-        let text = at_revision(&path);
+    if is_in_repository(&path)? {
+        let text = match &directories.policy {
+            PolicyPath::Named(_) => Some(named(&path, "--policy")?),
+            _ => tree.read(&path).map_err(CliError::usage)?,
+        };
         directories.policy = PolicyPath::AtRevision { path, revision: revision.to_owned(), text };
     }
-    Ok((config, directories))
+    Ok(SettingsAtRevision { config, directories, config_file: written(&text)?, custom })
+}
+
+/// A temporary file that holds `text`.
+fn written(text: &str) -> Result<NamedTempFile, CliError> {
+    let file = tempfile::Builder::new().suffix(".toml").tempfile();
+    let file = file.and_then(|file| std::fs::write(file.path(), text).map(|()| file));
+    file.map_err(|error| CliError::from(anyhow::anyhow!("cannot write a temporary file: {error}")))
 }
 
 /// What to run and how, from everything that was said.

@@ -17,6 +17,8 @@ use serde_json::Value;
 pub struct Bench {
     /// The directory.
     pub dir: tempfile::TempDir,
+    /// The directory for caches, outside `dir`: it may be a repository that is judged.
+    pub cache: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
 
@@ -63,7 +65,8 @@ impl ProgramOutput {
 
 impl Bench {
     pub fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), variables: Vec::new() }
+        let [dir, cache] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        Self { dir, cache, variables: Vec::new() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -101,7 +104,7 @@ impl Bench {
             command.env_remove(name);
         }
         // Never the user's own.
-        command.env("RSB_CACHE_DIR", self.path("cache"));
+        command.env("RSB_CACHE_DIR", self.cache.path());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }

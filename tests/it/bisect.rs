@@ -106,7 +106,8 @@ fn cut_off_in_the_middle_it_can_begin_again_and_a_merge_is_one_commit() {
     assert_eq!(interrupted.status.code(), Some(130), "{}", String::from_utf8_lossy(&interrupted.stderr));
     assert!(said.contains("INTERRUPTED") && said.contains("  bring in the slow branch"), "{said}");
     let programs = || {
-        let entries = std::fs::read_dir(bench.path("target/against")).unwrap();
+        let of_repository = std::fs::read_dir(bench.cache.path().join("against")).unwrap().next().unwrap().unwrap();
+        let entries = std::fs::read_dir(of_repository.path()).unwrap();
         entries.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("programs-")).count()
     };
     assert_eq!(programs(), 0, "those of the killed one went with the interrupted one's");

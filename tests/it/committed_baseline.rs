@@ -49,7 +49,7 @@ fn fresh_checkout() -> (Bench, String, String) {
     let revision = commit_all(&bench, "one");
     let file = save_a_record_of_better_days(&bench);
     commit_all(&bench, "a baseline");
-    std::fs::remove_dir_all(bench.path("cache")).unwrap();
+    std::fs::remove_dir_all(bench.cache.path().join("programs")).unwrap();
     (bench, revision, file)
 }
 
@@ -156,13 +156,13 @@ fn a_baseline_of_a_changed_tree_or_of_several_commits_records_no_revision() {
     assert_eq!(commit(), Value::Null, "the tree was changed");
     git(&bench, &["checkout", "--quiet", "--", "."]);
     std::fs::remove_dir_all(bench.path("baselines")).unwrap();
-    std::fs::remove_dir_all(bench.path("cache")).unwrap();
+    std::fs::remove_dir_all(bench.cache.path().join("programs")).unwrap();
     bench.run(&MEASURE).expect(0);
     bench.run(&["baseline", "save"]).expect(0);
     assert_eq!(commit(), Value::from(one));
     let first = bench.run(&["history", "--json"]).expect(0).json()["runs"][0]["run_id"].as_str().unwrap().to_owned();
     std::fs::remove_dir_all(bench.path("baselines")).unwrap();
-    std::fs::remove_dir_all(bench.path("cache")).unwrap();
+    std::fs::remove_dir_all(bench.cache.path().join("programs")).unwrap();
     write_program(&bench, "two");
     commit_all(&bench, "two");
     bench.run(&MEASURE).expect(0);

@@ -94,7 +94,7 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
     // Without the program that made it, the record is all there is, once something has changed.
     bench.write("baselines/policy.toml", "threshold_percent = 90.0\n");
     let program = std::fs::read(&kept).unwrap();
-    std::fs::remove_dir_all(bench.path("cache/programs")).unwrap();
+    std::fs::remove_dir_all(bench.cache.path().join("programs")).unwrap();
     assert_eq!(regressed(&bench.run(&GATE).expect(3).json()).len(), 3);
     // In the working tree, where a pull request could put it, none is looked for.
     let hash = kept.parent().unwrap().file_name().unwrap();
@@ -119,7 +119,8 @@ fn what_the_code_did_is_named_alone_on_a_machine_that_changed() {
 
 /// The one kept program.
 fn program_of(bench: &Bench) -> PathBuf {
-    let kept: Vec<_> = std::fs::read_dir(bench.path("cache/programs")).unwrap().map(|entry| entry.unwrap()).collect();
+    let kept: Vec<_> =
+        std::fs::read_dir(bench.cache.path().join("programs")).unwrap().map(|entry| entry.unwrap()).collect();
     assert_eq!(kept.len(), 1);
     kept[0].path().join("program")
 }

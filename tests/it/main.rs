@@ -22,6 +22,7 @@ mod first_screen;
 mod gate;
 mod gate_beside;
 mod generated;
+mod hostile_changes;
 mod installation;
 mod instructions;
 mod kernel_compilation;

@@ -154,9 +154,9 @@ fn commands_of_ones_own_are_measured_in_the_trees_of_both_revisions() {
     let at =
         |level: &str| bench.write("source.sh", &format!("test $1 = 1 && echo took 7 ms || echo took {level} ms\n"));
     at("10");
+    bench.write("mine.toml", COMMANDS);
     commit(&bench, "fast");
     at("13");
-    bench.write("mine.toml", COMMANDS);
     let words = ["--custom", "mine.toml", "--build", "cp source.sh built.sh", "--budget", "60s"];
     let result = bench.run(&[&JSON[..], &words].concat()).expect(3).json();
     let verdicts = [("cpu_performance/loop/cpu:0/n=1", "Unchanged"), ("cpu_performance/loop/cpu:0/n=2", "Regressed")];
@@ -214,15 +214,4 @@ fn a_target_that_cannot_be_asked_has_no_verdict_unless_cases_are_chosen() {
     let result = bench.run(&[&JSON[..], &["--measure-equal"]].concat()).expect(4).json();
     assert!(rows(&result).iter().any(|row| is(row, "bare (bench target)", "Inconclusive")), "{result:#}");
     bench.run(&[&JSON[..], &["--measure-equal", "--benchmark", "fib"]].concat()).expect(0);
-}
-
-#[test]
-fn the_same_code_that_may_read_other_files_is_measured() {
-    let bench = repository("");
-    write(&bench, "", &[("parsing", FAST)]);
-    bench.write("benches/words.txt", "one");
-    commit(&bench, "fast");
-    bench.write("benches/words.txt", "one two three");
-    bench.run(&["gate", "--against", "HEAD"]).expect(0);
-    assert_eq!(measured(&bench).len(), 2);
 }

@@ -14,7 +14,7 @@ fn run(bench: &Bench, name: &str, arguments: &[&str]) -> Output {
     Command::new(script(name))
         .args(arguments)
         .env("RUSTY_STACK_BENCH", env!("CARGO_BIN_EXE_rusty-stack-bench"))
-        .env("RSB_CACHE_DIR", bench.path("cache"))
+        .env("RSB_CACHE_DIR", bench.cache.path())
         .env("RSB_RESULTS_DIR", &results)
         .env("RSB_BASELINES_DIR", bench.path("baselines"))
         .output()

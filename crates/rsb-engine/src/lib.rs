@@ -16,6 +16,7 @@ pub mod gate;
 pub mod harness;
 pub mod health;
 pub mod installation;
+mod judged;
 pub mod machine;
 pub mod machine_lock;
 pub mod measure;

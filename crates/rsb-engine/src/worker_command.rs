@@ -49,6 +49,14 @@ impl WorkerCommand {
         Self { directory: Some(directory.to_owned()), ..self }
     }
 
+    /// With the benchmarks of the file of `--custom` at `path` in place of those known here.
+    #[must_use]
+    pub fn with_custom(mut self, path: &Path) -> Self {
+        self.environment.retain(|(name, _)| *name != custom::VARIABLE);
+        self.environment.push((custom::VARIABLE, Some(path.display().to_string())));
+        self
+    }
+
     /// Slowed on purpose as `slowdown` says, whatever our own environment says.
     #[must_use]
     pub fn slowed(mut self, slowdown: Option<String>) -> Self {

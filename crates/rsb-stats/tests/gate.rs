@@ -455,32 +455,39 @@ fn a_few_pairs_of_processes_that_agree_are_no_regression_yet() {
     }
 }
 
-/// What was called slower counts once the pairs after that say so again.
+/// A slow-down counts once the pairs after it was first called confirm it.
 #[test]
 fn a_slower_time_counts_when_later_pairs_repeat_it() {
-    let side = |level: f64, pairs: usize| {
-        let times: Vec<f64> = (0..pairs).map(|pair| 1000.0 * level * (1.0 + 0.001 * pair as f64)).collect();
-        run("side", vec![steady("gemm", &times)])
-    };
-    let first = rsb_stats::gate_in_turns(&side(1.0, 9), &side(1.2, 9), &Policy::default(), now());
-    assert_eq!(exit_code(&first), 3);
-    for (later, pairs, code, said) in [
-        (1.2, 5, 3, "above the threshold"),
-        (1.06, 5, 3, "above the threshold"),
-        (1.2, 4, 4, "only 4 of the 5 pairs"),
-        (1.04, 5, 4, "5 pairs measured later show +4.0 %"),
-        (1.0, 30, 4, "30 pairs measured later show +0.0 %"),
-        (0.7, 9, 4, "9 pairs measured later show -30.0 %"),
+    struct Confirmation {
+        later: f64,
+        pairs: usize,
+        code: u8,
+        reason: &'static str,
+    }
+    let row = |later, pairs, code, reason| Confirmation { later, pairs, code, reason };
+    let time = |level: f64, pair: usize| 1000.0 * level * (1.0 + 0.001 * pair as f64);
+    for Confirmation { later, pairs, code, reason } in [
+        row(1.2, 5, 3, "above the threshold"),
+        row(1.2, 4, 4, "only 4 of the 5 pairs"),
+        row(1.04, 5, 4, "5 pairs measured later show +4.0 %"),
+        row(0.9, 5, 4, "5 pairs measured later show -10.0 %"),
     ] {
-        let (before, after) = (side(1.0, pairs), side(later, pairs));
-        let result = rsb_stats::with_repeats(first.clone(), [&before, &after], &Policy::default());
+        let side = |first: f64, later: f64| {
+            let first = (0..29).map(|pair| time(first, pair));
+            let all: Vec<f64> = first.chain((0..pairs).map(|pair| time(later, pair))).collect();
+            run("side", vec![steady("gemm", &all)])
+        };
+        let (before, after) = (side(1.0, 1.0), side(1.2, later));
+        let case = before.benchmarks[0].benchmark_id.clone();
+        let judge = |called: usize| {
+            let called = [(case.clone(), called)].into();
+            rsb_stats::gate_in_turns_confirmed(&before, &after, &called, &Policy::default(), now())
+        };
+        let result = judge(29);
         let row = &result.comparisons[0];
-        assert!(row.reason.contains(said), "{later} {pairs}: {}", row.reason);
+        assert!(row.reason.contains(reason), "{later} {pairs}: {}", row.reason);
         assert_eq!(exit_code(&result), code, "{later} {pairs}");
         assert_eq!(row.reason_code == ReasonCode::NotRepeated, code == 4);
+        assert_eq!(exit_code(&judge(29 + pairs)), 4, "nothing was measured after it");
     }
-    // Nothing was measured after it.
-    let nothing = run("side", Vec::new());
-    let result = rsb_stats::with_repeats(first, [&nothing, &nothing], &Policy::default());
-    assert_eq!(exit_code(&result), 4, "{}", result.comparisons[0].reason);
 }

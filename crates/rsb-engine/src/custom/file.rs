@@ -71,6 +71,19 @@ pub(super) fn read(path: &Path) -> Result<Vec<OwnBenchmark>, EntryFileError> {
     sweep::parsed((path, "benchmark"), parse)
 }
 
+/// The benchmarks that both files have and that differ in them, by name. A file that cannot be read has none.
+pub(super) fn differing(before: &Path, after: &Path) -> Vec<String> {
+    let entries = |path: &Path| -> BTreeMap<String, toml::Value> {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let file: toml::Table = toml::from_str(&text).unwrap_or_default();
+        let entries = file.get("benchmark").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+        entries.into_iter().filter_map(|entry| Some((entry.get("name")?.as_str()?.to_owned(), entry))).collect()
+    };
+    let after = entries(after);
+    let differs = |(name, entry): (String, toml::Value)| (after.get(&name)? != &entry).then_some(name);
+    entries(before).into_iter().filter_map(differs).collect()
+}
+
 fn parse(text: &str) -> Result<Vec<OwnBenchmark>, String> {
     let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
     if file.benchmark.is_empty() {

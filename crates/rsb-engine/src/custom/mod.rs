@@ -187,6 +187,11 @@ pub fn load(path: &Path) -> Result<(), EntryFileError> {
     Ok(())
 }
 
+/// The benchmarks that two files of `--custom` define in unlike ways, by name.
+pub(crate) fn differing_benchmarks(before: &Path, after: &Path) -> Vec<String> {
+    file::differing(before, after)
+}
+
 /// The file whose benchmarks are known here.
 pub fn file() -> Option<PathBuf> {
     BROUGHT.read().unwrap_or_else(PoisonError::into_inner).file.clone()

@@ -50,6 +50,11 @@ impl Sides {
         Self { programs, cases, environment, baseline, current, called: BTreeMap::new() }
     }
 
+    /// Whether there is nothing to measure.
+    pub const fn is_empty(&self) -> bool {
+        self.cases.is_empty()
+    }
+
     /// Every case some times, then the undecided ones again until the budget is over.
     ///
     /// # Errors
@@ -117,16 +122,11 @@ impl Sides {
         let result = match self.programs {
             SidePrograms::Workers(_) => rsb_stats::gate_paired(&self.baseline, &self.current, policy, Timestamp::now()),
             SidePrograms::Benches(_) => {
-                let [before, after] = [&self.baseline, &self.current].map(|run| self.after_call(run));
-                rsb_stats::with_repeats(self.at_first_sight(policy), [&before, &after], policy)
+                let (before, after) = (&self.baseline, &self.current);
+                rsb_stats::gate_in_turns_confirmed(before, after, &self.called, policy, Timestamp::now())
             }
         };
         rsb_stats::with_unmeasured(result, &self.unmeasured(), policy)
-    }
-
-    /// What the pairs of whole processes say, whether they said so again or not.
-    fn at_first_sight(&self, policy: &Policy) -> ComparisonResult {
-        rsb_stats::gate_in_turns(&self.baseline, &self.current, policy, Timestamp::now())
     }
 
     /// Notes which cases are called slower now for the first time.
@@ -134,22 +134,11 @@ impl Sides {
         if matches!(self.programs, SidePrograms::Workers(_)) {
             return;
         }
-        for row in self.at_first_sight(policy).comparisons.into_iter().filter(|row| row.verdict == Verdict::Regressed) {
+        let judged = rsb_stats::gate_in_turns(&self.baseline, &self.current, policy, Timestamp::now());
+        for row in judged.comparisons.into_iter().filter(|row| row.verdict == Verdict::Regressed) {
             let known = self.current.benchmarks.iter().find(|known| known.benchmark_id == row.id);
             self.called.entry(row.id).or_insert_with(|| known.map_or(0, |known| known.samples.len()));
         }
-    }
-
-    /// What was measured of the cases that were called slower, after that.
-    fn after_call(&self, run: &Run) -> Run {
-        let mut later = Run { benchmarks: Vec::new(), ..run.clone() };
-        for known in &run.benchmarks {
-            if let Some(&pairs) = self.called.get(&known.benchmark_id) {
-                let samples = known.samples.iter().skip(pairs).cloned().collect();
-                later.keep(BenchmarkResult { samples, ..known.clone() });
-            }
-        }
-        later
     }
 
     fn unmeasured(&self) -> Vec<CaseId> {

@@ -10,6 +10,7 @@ use rsb_store::import::{self, Format};
 
 use super::executables::answered;
 use super::{LISTING, Measured};
+use crate::judged;
 
 /// What stands for the file that the command writes; without it, what it prints is read.
 const OUTPUT: &str = "{output}";
@@ -63,12 +64,19 @@ impl CommandBenches {
                 .map_err(|error| failed(format!("no room for its output: {error}")))?;
         }
         let run = import::import(&file, Some(*format)).map_err(|error| failed(error.to_string()))?;
-        let measured: Measured = run
-            .benchmarks
-            .into_iter()
-            .filter(|result| result.outcome == Outcome::Measured)
-            .filter_map(|result| Some((result.benchmark_id, result.samples.into_iter().next()?)))
-            .collect();
+        let mut measured = Measured::new();
+        for result in run.benchmarks.into_iter().filter(|result| result.outcome == Outcome::Measured) {
+            let mut samples = result.samples.into_iter();
+            let Some(mut all) = samples.next() else { continue };
+            for repetition in samples {
+                all.iters.extend(repetition.iters);
+                all.times_ns.extend(repetition.times_ns);
+            }
+            let id = result.benchmark_id;
+            if measured.insert(id.clone(), all).is_some() {
+                return Err(failed(format!("its output has the case {id} twice: give each case a name of its own")));
+            }
+        }
         if measured.is_empty() { Err(failed(format!("its output has no times ({format})"))) } else { Ok(measured) }
     }
 }
@@ -88,5 +96,6 @@ pub(crate) fn build(command: Option<&str>, tree: &Path) -> anyhow::Result<bool> 
 fn shell(text: &str, tree: &Path) -> Command {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", text]).current_dir(tree);
+    judged::isolate(&mut command);
     command
 }

@@ -11,6 +11,8 @@ use timed_child::{ChildOutput, Stderr};
 
 use super::criterion::CriterionTimes;
 use super::{LISTING, criterion, divan};
+use crate::judged;
+use crate::revisions::BuiltSide;
 
 /// A process that was asked for less than a tenth of a second and takes longer than this has times of its own.
 const SLOW: Duration = Duration::from_millis(500);
@@ -26,8 +28,6 @@ pub struct BenchExecutable {
     pub target: String,
     /// The directory of its package: benchmarks read their files from there.
     pub package: PathBuf,
-    /// Why it cannot be judged, as it was built.
-    pub unfit: Option<String>,
 }
 
 /// A harness whose executables can be asked for one case.
@@ -79,15 +79,17 @@ pub struct Executables {
     cases: BTreeMap<CaseId, ListedCase>,
     /// What cannot be asked, by the name of its bench target, and why.
     pub left_out: Vec<(String, Reason)>,
+    /// The tree and outputs that belong to them; `None` if no other build takes their place.
+    side: Option<BuiltSide>,
 }
 
 impl Executables {
     /// Asks each of `executables` for its cases.
-    pub fn list(executables: Vec<BenchExecutable>) -> Self {
-        let mut listed = Self::default();
+    pub(crate) fn list(executables: Vec<BenchExecutable>, side: Option<BuiltSide>) -> Self {
+        let mut listed = Self { side, ..Self::default() };
         let mut named: BTreeSet<(usize, String)> = BTreeSet::new();
         for executable in executables {
-            match cases_of(&executable) {
+            match listed.cases_of(&executable) {
                 Ok((harness, names)) => {
                     named.extend(names.into_iter().map(|name| (listed.all.len(), name)));
                     listed.all.push((executable, harness));
@@ -123,9 +125,55 @@ impl Executables {
         self.all.get(place).map(|(executable, _)| executable)
     }
 
+    /// The tree and outputs that belong to them.
+    pub(crate) fn side(&self) -> Option<&BuiltSide> {
+        self.side.as_ref()
+    }
+
+    /// Where the program of `executable` is stored.
+    pub(crate) fn stored(&self, executable: &BenchExecutable) -> PathBuf {
+        self.side.as_ref().map_or_else(|| executable.program.clone(), |side| side.stored(&executable.program))
+    }
+
+    /// The command that starts `executable` as `cargo bench` does, its own tree and outputs in place.
+    pub(crate) fn command(&self, executable: &BenchExecutable) -> std::io::Result<Command> {
+        let mut command = executable.command();
+        if let Some(side) = &self.side {
+            side.show()?;
+            let own = side.library_directories().iter().cloned();
+            let others = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+            let all = own.chain(std::env::split_paths(&others).filter(|path| !path.as_os_str().is_empty()));
+            command.env("LD_LIBRARY_PATH", std::env::join_paths(all).unwrap_or(others.clone()));
+        }
+        Ok(command)
+    }
+
     /// All of them that can be asked.
     pub fn all(&self) -> impl Iterator<Item = &BenchExecutable> {
         self.all.iter().map(|(executable, _)| executable)
+    }
+
+    /// The harness of `executable`, and the names of its cases.
+    fn cases_of(&self, executable: &BenchExecutable) -> Result<(HarnessKind, Vec<String>), Reason> {
+        let what = format!("bench target `{}`", executable.target);
+        let began = Instant::now();
+        for harness in HarnessKind::ALL {
+            let mut command = self.command(executable).map_err(|error| {
+                Reason::new(what.clone(), format!("its tree cannot be shown: {error}"), "make room, and run it again")
+            })?;
+            harness.ask_to_list(&mut command);
+            // A program without a harness ignores what it is asked and works until the limit: it is not asked again.
+            let left = LISTING.saturating_sub(began.elapsed());
+            let names = answered(&mut command, left).map(|output| harness.listed(&output.stdout)).unwrap_or_default();
+            if !names.is_empty() {
+                return Ok((harness, names));
+            }
+        }
+        Err(Reason::new(
+            what,
+            "it lists no case as Criterion or Divan does",
+            "name its command and the format of its output: `--bench CMD --bench-format NAME`",
+        ))
     }
 
     /// Whether the case called `id` took longer than it was asked to.
@@ -149,7 +197,8 @@ impl Executables {
             let cure = format!("run `cargo bench --bench {} -- '{name}'` to see more", executable.target);
             Reason::new(format!("case {id}"), why, cure)
         };
-        let mut command = executable.command();
+        let mut command =
+            self.command(executable).map_err(|error| failed(format!("its tree cannot be shown: {error}")))?;
         let mut limit = limit;
         match harness {
             HarnessKind::Criterion(CriterionTimes::Short) if hurry => {
@@ -194,32 +243,9 @@ impl BenchExecutable {
             // Where these are set, Criterion tells its results to somebody else.
             .env_remove("CARGO_CRITERION_PORT")
             .env_remove("CRITERION_HOME");
+        judged::isolate(&mut command);
         command
     }
-}
-
-/// The harness of `executable`, and the names of its cases.
-fn cases_of(executable: &BenchExecutable) -> Result<(HarnessKind, Vec<String>), Reason> {
-    if let Some(why) = &executable.unfit {
-        let what = format!("bench target `{}`", executable.target);
-        return Err(Reason::new(what, why.clone(), "name its command: `--bench CMD --bench-format NAME`"));
-    }
-    let began = Instant::now();
-    for harness in HarnessKind::ALL {
-        let mut command = executable.command();
-        harness.ask_to_list(&mut command);
-        // A program without a harness ignores what it is asked and works until the limit: it is not asked again.
-        let left = LISTING.saturating_sub(began.elapsed());
-        let names = answered(&mut command, left).map(|output| harness.listed(&output.stdout)).unwrap_or_default();
-        if !names.is_empty() {
-            return Ok((harness, names));
-        }
-    }
-    Err(Reason::new(
-        format!("bench target `{}`", executable.target),
-        "it lists no case as Criterion or Divan does",
-        "name its command and the format of its output: `--bench CMD --bench-format NAME`",
-    ))
 }
 
 /// The case in a line of `--list`, which looks as that of the test harness: `name: benchmark`.
@@ -280,9 +306,9 @@ mod tests {
             std::fs::write(&program, format!("#!/bin/sh\ncase $2 in --list) printf '{list}';; esac\n")).unwrap();
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(&program, mode).unwrap();
-            BenchExecutable { program, target: (*target).to_owned(), package: dir.path().to_owned(), unfit: None }
+            BenchExecutable { program, target: (*target).to_owned(), package: dir.path().to_owned() }
         });
-        let listed = Executables::list(executables.collect());
+        let listed = Executables::list(executables.collect(), None);
         (dir, listed)
     }
 

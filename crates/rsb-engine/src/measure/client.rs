@@ -18,6 +18,7 @@ use rsb_probe::ProbeOptions;
 use rsb_probe::energy::CpuPowerWatch;
 
 use super::{interrupt, telemetry};
+use crate::judged;
 use crate::worker_command::WorkerCommand;
 
 /// Lines of a worker's error output that are kept for its failure.
@@ -137,6 +138,7 @@ impl Worker {
         (limit, is_heard): (Duration, fn(&str) -> bool),
     ) -> std::io::Result<Self> {
         let mut starting = Command::new(&command.program);
+        judged::isolate(&mut starting);
         for (name, value) in &command.environment {
             match value {
                 Some(value) => starting.env(name, value),

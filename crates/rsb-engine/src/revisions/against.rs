@@ -1,7 +1,7 @@
 //! A revision against this tree: both are built, measured here interleaved, and compared pair by pair.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,11 +13,13 @@ use rsb_model::{Case, CaseId, Environment, Run, RunId, Suite, Timestamp, Verdict
 use rsb_stats::glob;
 use serde_json::Value;
 
+use super::bench_targets::DependencyOutside;
 use super::builds::{self, Builds};
-use super::project::{Build, ProjectOptions};
+use super::project::{Build, ProjectOptions, is_setting};
 use crate::gate::{BUDGET, Basis, Judge, JudgedSides, Judgment, SidePrograms, Sides};
+use crate::judged::{self, Descendants};
 use crate::policy::ControlSet;
-use crate::{EngineError, Listener};
+use crate::{EngineError, Listener, custom};
 
 /// What to compare this tree with, and how.
 #[derive(Debug, Clone)]
@@ -57,28 +59,31 @@ pub fn against(
     if trees.are_equal() && !request.measure_equal {
         return Ok(same(judge, revision, "hold the same source: nothing to measure"));
     }
-    let builds = trees.build(listener)?;
+    let _ended_at_the_end = Descendants::adopt();
+    let builds = trees.build(listener).map_err(|error| match error.is::<DependencyOutside>() {
+        true => EngineError::usage(error),
+        false => error.into(),
+    })?;
     let [before, after] = &builds.sides;
-    let measure_equal = request.measure_equal || trees.may_read_otherwise()?;
-    if !measure_equal && before.does_as(after)? {
+    let changed = trees.changed_files()?;
+    if !request.measure_equal && before.does_as(after, &changed)? {
         return Ok(same(judge, revision, "build the same machine code: nothing to measure"));
     }
-    let plan = CommonPlan::of(&builds, request, measure_equal)?;
+    let plan = CommonPlan::of(&builds, request, &changed)?;
     judge.check_ids(&plan.ids().map(CaseId::as_str).collect::<Vec<_>>(), ControlSet::Unheard)?;
     let programs = match request.layouts {
         0 => before.beside(after)?,
         layouts => SidePrograms::Workers(trees.relink(&builds, layouts, listener)?),
     };
     let mut sides = Sides::new(programs, [revision, "this tree"], plan.common);
-    sides.measure(judge.policy(), request.budget.unwrap_or(BUDGET), listener)?;
+    if !sides.is_empty() {
+        sides.measure(judge.policy(), request.budget.unwrap_or(BUDGET), listener)?;
+    }
     let counted = if request.count_instructions { sides.count_instructions(listener) } else { None };
     let result = rsb_stats::with_same_code(sides.compare(judge.policy()), &plan.alike, judge.policy());
     let result = rsb_stats::with_unlisted(result, &plan.unlisted, judge.policy());
     let mut result = rsb_stats::with_one_sided(result, &plan.vanished, &plan.new, judge.policy());
-    if trees.settings_differ()? {
-        let text = "`.cargo/config.toml` differs, and that of this tree counts for both builds";
-        result.notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
-    }
+    result.notes.extend(notes(&builds, &changed));
     if request.layouts > 0 {
         let text = format!(
             "each side was linked in {} layouts, and no pair measured the same ones as another: the intervals hold what a \
@@ -91,6 +96,25 @@ pub fn against(
     result.notes.extend(judge.policy_note());
     let judged = JudgedSides { baseline: Some(revision.to_owned()), ..sides.judged() };
     Ok(Judgment { result, basis: Basis::Figures { remeasured: true }, sides: judged })
+}
+
+/// What differs between the sides besides the code that is measured.
+fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
+    let mut notes = Vec::new();
+    let settings: Vec<String> =
+        changed.iter().filter(|path| is_setting(path)).map(|path| path.display().to_string()).collect();
+    if !settings.is_empty() {
+        let text = format!("each side was built with its own {}, which differ", settings.join(", "));
+        notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+    }
+    if let [Build::Custom { file: before, .. }, Build::Custom { file: after, .. }] = &builds.sides {
+        let names = custom::differing_benchmarks(before, after);
+        if !names.is_empty() {
+            let text = format!("each side ran its own definition of {}, which differ", names.join(", "));
+            notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+        }
+    }
+    notes
 }
 
 /// Nothing needs to be measured.
@@ -116,7 +140,7 @@ struct CommonPlan {
 }
 
 impl CommonPlan {
-    fn of(builds: &Builds, request: &AgainstRequest<'_>, measure_equal: bool) -> Result<Self> {
+    fn of(builds: &Builds, request: &AgainstRequest<'_>, changed: &[PathBuf]) -> Result<Self> {
         let [before, after] = &builds.sides;
         let [known, own] = [planned(before, request)?, planned(after, request)?];
         let only = |those: &[Case], others: &[Case]| -> Vec<CaseId> {
@@ -125,12 +149,12 @@ impl CommonPlan {
         };
         let (vanished, new) = (only(&known, &own), only(&own, &known));
         let mut common: Vec<Case> = known.into_iter().filter(|case| !vanished.contains(&case.id)).collect();
-        if common.is_empty() {
+        if common.is_empty() && vanished.is_empty() {
             bail!("{} and this tree have no case in common{}", request.revision, wanted(request));
         }
         let mut alike = Vec::new();
-        if !measure_equal {
-            let same = before.cases_alike(after, &common)?;
+        if !request.measure_equal {
+            let same = before.cases_alike(after, &common, changed)?;
             common.retain(|case| !same.contains(&case.id));
             alike.extend(same);
         }
@@ -160,7 +184,7 @@ fn planned(build: &Build, request: &AgainstRequest<'_>) -> Result<Vec<Case>> {
         if let Some(suite) = request.suite {
             words.extend(["--suite", suite.as_str()]);
         }
-        cases_of(program, &words)?
+        cases_of(program, &words, request.project.config.as_deref())?
     } else {
         build.cases_fitting(request.benchmarks)
     };
@@ -172,10 +196,14 @@ fn planned(build: &Build, request: &AgainstRequest<'_>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The cases that `program` would measure if it were run with `words`.
-pub(super) fn cases_of(program: &Path, words: &[&str]) -> Result<Vec<Case>> {
+/// The cases that `program` would measure if it were run with `words` and `config`.
+pub(super) fn cases_of(program: &Path, words: &[&str], config: Option<&Path>) -> Result<Vec<Case>> {
     let mut command = Command::new(program);
     command.args(["run", "--dry-run", "--json"]).args(words);
+    if let Some(config) = config {
+        command.arg("--config").arg(config);
+    }
+    judged::isolate(&mut command);
     let output = command.output().with_context(|| format!("cannot start {}", program.display()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

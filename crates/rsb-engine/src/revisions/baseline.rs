@@ -2,16 +2,17 @@
 //! request has for baselines.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow, bail};
 use rsb_store::{KeptProgram, Programs};
 
-use super::builds::{Repository, git};
+use super::builds::Repository;
 use super::cargo::{self, CargoProfile, PROGRAM};
 use super::project::package;
+use super::tree::RevisionTree;
 use super::worktree::{TreeUse, Worktree};
 use crate::gate::Revisions;
 use crate::{EngineError, Listener};
@@ -44,13 +45,14 @@ impl MergeBase {
         &self.commit
     }
 
-    /// The files that it has in `dir`, in a directory of their own that goes with the value; none where it has no such
-    /// directory. They are as old as the commit: the verdict on a run stands until its baseline changes.
+    /// Writes the files that it has in `dir` to a temporary directory; none if it has no such directory. They are as old as
+    /// the commit: the verdict on a run stands until its baseline changes.
     ///
     /// # Errors
-    /// When `dir` is outside the repository, git cannot write its files, or there is no room.
+    /// When `dir` is outside the repository, a link leads out of it, git cannot write its files, or there is no room.
     pub fn files(&self, dir: &Path) -> Result<tempfile::TempDir, EngineError> {
-        let Some(name) = name_in_repository(dir) else {
+        let tree = RevisionTree::open(&self.commit, "gate --base")?;
+        let Some(name) = tree.name_of(dir)? else {
             return Err(EngineError::usage(anyhow!(
                 "--base reads the baselines of the merge base, and {} is outside this repository; name a directory in it with \
                  --baselines-dir, or leave out --base",
@@ -58,42 +60,13 @@ impl MergeBase {
             )));
         };
         let files = tempfile::tempdir().context("cannot create a temporary directory")?;
+        tree.export(&name, files.path()).map_err(EngineError::usage)?;
         let repository = Repository::here("gate --base")?;
-        if repository.git(&["ls-tree", "--name-only", &self.commit, "--", &name])?.is_empty() {
-            return Ok(files);
-        }
-        let tree = repository.git(&["rev-parse", "--verify", "--quiet", &format!("{}:{name}", self.commit)])?;
-        repository.export(&tree, files.path())?;
         let seconds = repository.git(&["show", "--no-patch", "--format=%ct", &self.commit])?;
         let then = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.parse().unwrap_or_default());
         set_modified(files.path(), then).with_context(|| format!("cannot write in {}", files.path().display()))?;
         Ok(files)
     }
-}
-
-/// What `path` is called from the top of the repository here; `None` where it lies outside, links followed.
-fn name_in_repository(path: &Path) -> Option<String> {
-    let top = PathBuf::from(git(Path::new("."), &["rev-parse", "--show-toplevel"]).ok()?).canonicalize().ok()?;
-    let here = Path::new(".").canonicalize().ok()?;
-    let whole = here.join(path);
-    // What is not there, or not yet, has a directory that is.
-    let there = whole.ancestors().find(|part| part.exists())?;
-    let rest = whole.strip_prefix(there).ok()?;
-    let real = there.canonicalize().ok()?.join(rest);
-    let inside = real.strip_prefix(top).ok()?;
-    let is_plain = inside.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    is_plain.then(|| inside.display().to_string())
-}
-
-/// Whether `path` lies in the repository here.
-pub fn is_in_repository(path: &Path) -> bool {
-    name_in_repository(path).is_some()
-}
-
-/// The text of the file `path` as `revision` has it; `None` where it has none, or the file lies outside the repository here.
-pub fn text_at(revision: &str, path: &Path) -> Option<String> {
-    let name = name_in_repository(path)?;
-    git(Path::new("."), &["show", "--end-of-options", &format!("{revision}:{name}")]).ok()
 }
 
 fn set_modified(dir: &Path, then: SystemTime) -> std::io::Result<()> {
@@ -204,8 +177,6 @@ fn toolchain(repository: &Repository) -> Result<u64> {
     let mut set: Vec<_> = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_meant)).collect();
     rsb_model::order::by(&mut set, Ord::cmp);
     set.hash(&mut sum);
-    let of_home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
-    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(of_home);
-    cargo_home.and_then(|dir| std::fs::read(dir.join("config.toml")).ok()).hash(&mut sum);
+    cargo::home().and_then(|dir| std::fs::read(dir.join("config.toml")).ok()).hash(&mut sum);
     Ok(sum.finish())
 }

@@ -1,7 +1,7 @@
 //! The bench targets of a cargo project, built with `cargo bench --no-run` and found by what cargo says of them.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result};
 use rsb_model::{Event, json};
@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::builds::git;
 use super::cargo::{align_functions, answered, cargo};
+use super::place::BuildOutputs;
 use crate::Listener;
 use crate::harness::BenchExecutable;
 
@@ -30,20 +31,83 @@ pub(super) struct BenchTargets<'a> {
     pub(super) arguments: &'a [String],
 }
 
-/// Builds the bench targets of the project in `tree` and copies them into `into`. `None` when they do not
-/// build.
+/// A path dependency on something that is no part of a revision.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{manifest} depends on `{dependency}` by a path outside the repository: both revisions would build what is there now; move \
+     it into the repository, or depend on it by git or by a version"
+)]
+pub(super) struct DependencyOutside {
+    manifest: String,
+    dependency: String,
+}
+
+/// The first path dependency in the manifests of `tree` that leads out of it.
+fn dependency_outside(tree: &Path) -> Result<Option<DependencyOutside>> {
+    let listing = git(tree, &["ls-files", "-z", "--", "Cargo.toml", "*/Cargo.toml"])?;
+    for manifest in listing.split('\0').filter(|name| !name.is_empty()) {
+        let text = std::fs::read_to_string(tree.join(manifest)).unwrap_or_default();
+        let Ok(table) = toml::from_str::<toml::Table>(&text) else { continue };
+        let directory = Path::new(manifest).parent().unwrap_or(Path::new(""));
+        if let Some(dependency) = leading_out(&table, directory) {
+            return Ok(Some(DependencyOutside { manifest: manifest.to_owned(), dependency }));
+        }
+    }
+    Ok(None)
+}
+
+/// The name of the first entry of `table` whose `path`, from `directory`, leads out of the tree.
+fn leading_out(table: &toml::Table, directory: &Path) -> Option<String> {
+    for (name, value) in table {
+        let Some(inner) = value.as_table() else { continue };
+        let depth = inner.get("path").and_then(toml::Value::as_str).map(|path| {
+            let mut depth = 0_i32;
+            for part in directory.join(path).components() {
+                match part {
+                    Component::ParentDir => depth -= 1,
+                    Component::Normal(_) => depth += 1,
+                    Component::RootDir | Component::Prefix(_) => return -1,
+                    Component::CurDir => {}
+                }
+                if depth < 0 {
+                    return depth;
+                }
+            }
+            depth
+        });
+        if depth.is_some_and(|depth| depth < 0) {
+            return Some(name.clone());
+        }
+        if let Some(found) = leading_out(inner, directory) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// The bench targets of a revision, and what else was built for them.
+pub(super) struct BuiltTargets {
+    pub(super) executables: Vec<BenchExecutable>,
+    pub(super) outputs: BuildOutputs,
+}
+
+/// Builds the bench targets of the project in `tree`. `None` when they do not build.
 ///
 /// # Errors
 /// When it could not be tried, or the project has none.
 pub(super) fn build(
     (tree, target): (&Path, &Path),
     request: &BenchTargets<'_>,
-    into: &Path,
     listener: &mut Listener<'_>,
-) -> Result<Option<Vec<BenchExecutable>>> {
+) -> Result<Option<BuiltTargets>> {
     let BenchTargets { top, directory, arguments } = *request;
     let project = tree.join(directory);
-    let Some(metadata) = Metadata::of(&project)? else { return Ok(None) };
+    let Some(metadata) = Metadata::of(&project)? else {
+        return match dependency_outside(tree)? {
+            Some(outside) => Err(outside.into()),
+            None => Ok(None),
+        };
+    };
     metadata.take_over_lock((tree, top));
     let mut command = cargo(&project);
     command.args(["bench", "--no-run", "--quiet", "--message-format", "json", "--target-dir"]).arg(target);
@@ -83,19 +147,9 @@ pub(super) fn build(
         }
         return Ok(None);
     }
-    let mut built = executables(&messages);
-    for bench in &mut built {
-        bench.unfit = started(&bench.program, &messages)?;
-    }
-    std::fs::create_dir_all(into).with_context(|| format!("cannot create {}", into.display()))?;
-    built.into_iter().enumerate().map(|(number, built)| copied(built, number, into)).collect::<Result<_>>().map(Some)
-}
-
-/// Takes `built` out of the directory that the next revision is built in.
-fn copied(built: BenchExecutable, number: usize, into: &Path) -> Result<BenchExecutable> {
-    let program = into.join(format!("{number}-{}", built.target));
-    std::fs::copy(&built.program, &program).with_context(|| format!("cannot copy {}", built.program.display()))?;
-    Ok(BenchExecutable { program, ..built })
+    let library_directories = vec![target.join("release/deps"), target.join("release")];
+    let outputs = BuildOutputs { library_directories, ..outputs(&messages, target) };
+    Ok(Some(BuiltTargets { executables: executables(&messages), outputs }))
 }
 
 /// What cargo says of a workspace.
@@ -175,7 +229,6 @@ fn executables(messages: &str) -> Vec<BenchExecutable> {
                 program: message["executable"].as_str()?.into(),
                 target: message["target"]["name"].as_str()?.to_owned(),
                 package: manifest.parent()?.to_owned(),
-                unfit: None,
             })
         })
         .collect();
@@ -183,17 +236,42 @@ fn executables(messages: &str) -> Vec<BenchExecutable> {
     found
 }
 
-/// Why the bench target at `program` cannot be judged where it starts a program of its own project (`CARGO_BIN_EXE_…`): it does
-/// so by a path that both sides share.
-fn started(program: &Path, messages: &str) -> Result<Option<String>> {
-    let bytes = std::fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
-    let messages = messages.lines().filter_map(|line| json::parse(line).ok());
-    let is_program = |message: &Value| message["target"]["kind"] == serde_json::json!(["bin"]);
-    let mut programs =
-        messages.filter(is_program).filter_map(|message| message["executable"].as_str().map(str::to_owned));
-    let starts_one = programs.any(|path| bytes.windows(path.len()).any(|part| part == path.as_bytes()));
-    let why = "it starts a program of its project, and both sides would start the one that was built last";
-    Ok(starts_one.then(|| why.to_owned()))
+/// What cargo's `messages` name in the directory `target` that a process may open: executables, shared libraries and
+/// `OUT_DIR`.
+fn outputs(messages: &str, target: &Path) -> BuildOutputs {
+    let mut found = BuildOutputs::default();
+    for message in messages.lines().filter_map(|line| json::parse(line).ok()) {
+        let paths = |value: &Value| -> Vec<PathBuf> {
+            let paths = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+            paths.map(PathBuf::from).filter(|path| path.starts_with(target) && path.exists()).collect()
+        };
+        if message["reason"] == "compiler-artifact" {
+            let is_library = |path: &PathBuf| {
+                path.extension().is_some_and(|ending| ["so", "dylib", "dll"].iter().any(|known| ending == *known))
+            };
+            let executable = Value::Array(vec![message["executable"].clone()]);
+            // A compiler plugin or a build script is no part of a benchmark.
+            if !["proc-macro", "custom-build"].iter().any(|kind| message["target"]["kind"] == serde_json::json!([kind]))
+            {
+                let executables = paths(&executable);
+                if is_bench(&message["target"]) {
+                    found.benches.extend(executables);
+                } else {
+                    found.own.extend(executables);
+                }
+                found.own.extend(paths(&message["filenames"]).into_iter().filter(is_library));
+            }
+        } else if message["reason"] == "build-script-executed" {
+            let directory = paths(&Value::Array(vec![message["out_dir"].clone()]));
+            let is_own = message["package_id"].as_str().is_some_and(|id| id.starts_with("path+"));
+            if is_own { found.own.extend(directory) } else { found.shared.extend(directory) }
+        }
+    }
+    for paths in [&mut found.own, &mut found.shared] {
+        paths.sort();
+        paths.dedup();
+    }
+    found
 }
 
 fn is_bench(target: &Value) -> bool {

@@ -9,11 +9,13 @@ use anyhow::{Context, Result, bail};
 
 use super::against::AgainstRequest;
 use super::cargo::{self, CargoProfile};
-use super::project::{Build, Project, ProjectOptions};
+use super::opened;
+use super::project::{Build, Project, ProjectOptions, SideRole};
 use super::worktree::{ProgramDirectory, Worktree};
 use crate::{Listener, WorkerCommand};
 
 /// The git repository around the current directory.
+#[derive(Debug, Clone)]
 pub struct Repository {
     top: PathBuf,
 }
@@ -26,6 +28,12 @@ impl Repository {
     pub fn here(verb: &str) -> Result<Self> {
         let top = git(Path::new("."), &["rev-parse", "--show-toplevel"]);
         Ok(Self { top: top.with_context(|| format!("{verb} needs a git repository"))?.into() })
+    }
+
+    /// The one whose top is `top`.
+    #[cfg(test)]
+    pub(super) fn at(top: &Path) -> Self {
+        Self { top: top.to_owned() }
     }
 
     /// The full hash of the commit that `revision` means.
@@ -49,31 +57,12 @@ impl Repository {
         self.git(&["rev-parse", "--is-shallow-repository"]).is_ok_and(|answer| answer == "true")
     }
 
-    /// Writes the files of the directory `tree`, an object of git, into the directory `into`.
+    /// The files that differ between two commits.
     ///
     /// # Errors
-    /// When git cannot, or there is no room.
-    pub(super) fn export(&self, tree: &str, into: &Path) -> Result<()> {
-        let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
-        let index = scratch.path().join("index");
-        let prefix = format!("--prefix={}/", into.display());
-        for arguments in [&["read-tree", tree][..], &["checkout-index", "--all", &prefix]] {
-            let mut command = Command::new("git");
-            command.current_dir(&self.top).env("GIT_INDEX_FILE", &index).args(arguments);
-            output(command)?;
-        }
-        Ok(())
-    }
-
-    /// Whether something else than sources, manifests and documents differs between two commits.
-    ///
-    /// # Errors
-    /// When git does not say.
-    pub(super) fn data_differs(&self, one: &str, other: &str) -> Result<bool> {
-        const COMPILED_OR_READ_BY_PEOPLE: [&str; 5] = [".rs", "Cargo.toml", "Cargo.lock", ".md", ".gitignore"];
-        let changed = self.git(&["diff", "--name-only", one, other])?;
-        let is_harmless = |path: &str| COMPILED_OR_READ_BY_PEOPLE.iter().any(|end| path.ends_with(end));
-        Ok(!changed.lines().all(is_harmless))
+    /// When git does not know one of them.
+    pub(super) fn changed_files(&self, one: &str, other: &str) -> Result<Vec<PathBuf>> {
+        Ok(opened::names_in(&self.git(&["diff", "--name-only", "--no-renames", "-z", one, other])?))
     }
 
     /// Its top.
@@ -164,22 +153,12 @@ impl Trees {
         self.contents[0] == self.contents[1]
     }
 
-    /// Whether what the same machine code does may differ: files differ that a benchmark may read when it runs.
+    /// The files that differ.
     ///
     /// # Errors
-    /// When git does not say.
-    pub(super) fn may_read_otherwise(&self) -> Result<bool> {
-        Ok(!self.project.is_this_program() && self.repository.data_differs(&self.commits[0], &self.commits[1])?)
-    }
-
-    /// Whether cargo's settings differ: those of this tree count for both builds, which lie below it.
-    ///
-    /// # Errors
-    /// When git does not say.
-    pub(super) fn settings_differ(&self) -> Result<bool> {
-        let [before, after] = &self.commits;
-        let changed = self.repository.git(&["diff", "--name-only", before, after])?;
-        Ok(changed.lines().any(|path| path.contains(".cargo/config")))
+    /// When git does not list them.
+    pub(super) fn changed_files(&self) -> Result<Vec<PathBuf>> {
+        self.repository.changed_files(&self.commits[0], &self.commits[1])
     }
 
     /// Builds both.
@@ -189,7 +168,7 @@ impl Trees {
     pub(super) fn build(&self, listener: &mut Listener<'_>) -> Result<Builds> {
         let worktree = self.repository.worktree()?;
         let dir = worktree.programs(self.project.tree_use(), listener)?;
-        let mut side = |commit: &str, role: &str| -> Result<Build> {
+        let mut side = |commit: &str, role: SideRole| -> Result<Build> {
             let place = (&self.repository, &worktree, &dir);
             if let Some(build) = self.project.build(place, (commit, role), listener)? {
                 return Ok(build);
@@ -197,7 +176,7 @@ impl Trees {
             worktree.remove_tree(listener);
             bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?)
         };
-        let sides = [side(&self.commits[0], "baseline")?, side(&self.commits[1], "current")?];
+        let sides = [side(&self.commits[0], SideRole::First)?, side(&self.commits[1], SideRole::Second)?];
         Ok(Builds { sides, dir })
     }
 
@@ -247,11 +226,15 @@ pub fn git(dir: &Path, arguments: &[&str]) -> Result<String> {
     output(command)
 }
 
-fn output(mut command: Command) -> Result<String> {
-    // Inside a hook these point at the user's own index and directory, whatever the current directory is.
+/// Removes the variables that, inside a hook, point at the user's own index and directory, whatever the current directory.
+pub(super) fn without_repository_variables(command: &mut Command) {
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"] {
         command.env_remove(name);
     }
+}
+
+fn output(mut command: Command) -> Result<String> {
+    without_repository_variables(&mut command);
     let output = command.output().context("cannot start git")?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr).trim());

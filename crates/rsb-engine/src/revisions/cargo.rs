@@ -7,6 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::judged;
+
 /// Which package and program this project is.
 pub(super) const PROGRAM: &str = "rusty-stack-bench";
 
@@ -36,10 +38,17 @@ impl CargoProfile {
     }
 }
 
+/// Cargo's own directory, `~/.cargo` unless the environment names another.
+pub(super) fn home() -> Option<PathBuf> {
+    let of_user = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
+    std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(of_user)
+}
+
 /// Cargo in `directory`.
 pub(super) fn cargo(directory: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(directory);
+    judged::isolate(&mut command);
     command
 }
 

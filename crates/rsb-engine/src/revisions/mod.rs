@@ -11,10 +11,15 @@ pub mod bisect;
 mod builds;
 mod cargo;
 mod machine_code;
+mod opened;
+mod place;
 mod project;
+mod tree;
 mod worktree;
 
 pub use against::{AgainstRequest, against};
-pub use baseline::{BaselineRevisions, MergeBase, is_in_repository, text_at};
+pub use baseline::{BaselineRevisions, MergeBase};
 pub use builds::{Repository, git};
+pub(crate) use place::BuiltSide;
 pub use project::{CustomProject, ProjectOptions};
+pub use tree::RevisionTree;

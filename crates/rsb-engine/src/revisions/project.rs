@@ -13,6 +13,8 @@ use super::bench_targets::{self, BenchTargets};
 use super::builds::{Repository, git};
 use super::cargo::{self, CargoProfile, PROGRAM};
 use super::machine_code;
+use super::opened;
+use super::place::BuiltSide;
 use super::worktree::{ProgramDirectory, TreeUse, Worktree};
 use crate::gate::SidePrograms;
 use crate::harness::{self, BenchCommand, Benches, CommandBenches, Executables};
@@ -28,13 +30,17 @@ pub struct ProjectOptions {
     pub command: Option<BenchCommand>,
     /// A file of commands that are benchmarks, in place of either.
     pub custom: Option<CustomProject>,
+    /// The configuration by which every revision is planned; `None` means the one of the current directory.
+    pub config: Option<PathBuf>,
 }
 
 /// The benchmarks of a file of commands, measured in the tree of each revision.
 #[derive(Debug, Clone)]
 pub struct CustomProject {
-    /// The file; that of the user's own tree counts for every revision.
+    /// The file of the first revision, which decides what is measured.
     pub file: PathBuf,
+    /// Its path from the top of the repository if it is there: the second revision then has its own.
+    pub in_repository: Option<PathBuf>,
     /// What builds a revision, for a shell; nothing where nothing needs to be built.
     pub build: Option<String>,
 }
@@ -63,7 +69,28 @@ pub(super) enum Project {
         directory: PathBuf,
         /// The file, and what builds.
         custom: CustomProject,
+        /// The configuration by which it is planned.
+        config: Option<PathBuf>,
     },
+}
+
+/// Which side of a comparison a revision is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SideRole {
+    /// The one that is compared with.
+    First,
+    /// The one that is judged.
+    Second,
+}
+
+impl SideRole {
+    /// Its name in paths; both are of one length.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::First => "a",
+            Self::Second => "b",
+        }
+    }
 }
 
 /// What one revision became.
@@ -76,6 +103,8 @@ pub(super) enum Build {
     Custom {
         /// Where they work.
         tree: PathBuf,
+        /// The file that lists them.
+        file: PathBuf,
         /// What they measure.
         cases: Vec<Case>,
     },
@@ -89,7 +118,8 @@ impl Project {
     pub(super) fn of(repository: &Repository, commits: &[(&str, &str)], options: &ProjectOptions) -> Result<Self> {
         let directory = PathBuf::from(git(Path::new("."), &["rev-parse", "--show-prefix"])?);
         if let Some(custom) = &options.custom {
-            return Ok(Self::Custom { directory, custom: custom.clone() });
+            let config = options.config.clone();
+            return Ok(Self::Custom { directory, custom: custom.clone(), config });
         }
         if let Some(command) = &options.command {
             return Ok(Self::Commands { directory, command: command.clone() });
@@ -132,10 +162,11 @@ impl Project {
     pub(super) fn build(
         &self,
         (repository, worktree, programs): (&Repository, &Worktree, &ProgramDirectory),
-        (commit, role): (&str, &str),
+        (commit, role): (&str, SideRole),
         listener: &mut Listener<'_>,
     ) -> Result<Option<Build>> {
-        let into = programs.path(&format!("{role}-{commit}"));
+        // Paths of equal length: a longer one moves the stack of a process.
+        let into = programs.path(commit);
         match self {
             Self::ThisProgram => {
                 let build = |place: (&Path, &Path), _: &mut Listener<'_>| {
@@ -147,10 +178,11 @@ impl Project {
             Self::Cargo { directory, arguments } => {
                 let targets = BenchTargets { top: repository.top(), directory, arguments };
                 let build = |place: (&Path, &Path), listener: &mut Listener<'_>| {
-                    bench_targets::build(place, &targets, &into, listener)
+                    bench_targets::build(place, &targets, listener)
                 };
-                let Some(executables) = worktree.with_revision(commit, listener, build)? else { return Ok(None) };
-                let listed = Executables::list(executables);
+                let Some(built) = worktree.with_revision(commit, listener, build)? else { return Ok(None) };
+                let side = BuiltSide::copy(worktree.place(), built.outputs, &into)?;
+                let listed = Executables::list(built.executables, Some(side));
                 for (_, reason) in &listed.left_out {
                     listener(&Event::note(format!("not measured: {reason}")));
                 }
@@ -172,14 +204,22 @@ impl Project {
                 };
                 Ok(Some(Build::Benches(Arc::new(Benches::Command(listed)))))
             }
-            Self::Custom { directory, custom } => {
+            Self::Custom { directory, custom, config } => {
                 let how = custom.build.as_deref();
                 let Some(tree) = built_by_command((worktree, directory), (commit, role), how, listener)? else {
                     return Ok(None);
                 };
-                let program = std::env::current_exe().context("the system does not tell which program this is")?;
-                let cases = cases_of(&program, &["--custom", &custom.file.to_string_lossy()])?;
-                Ok(Some(Build::Custom { tree, cases }))
+                let program = std::env::current_exe().context("the system does not name this program")?;
+                let own = custom.in_repository.as_ref().filter(|_| role == SideRole::Second);
+                let own = own.map(|name| worktree.named(role.name()).tree().join(name));
+                let file = own.unwrap_or_else(|| custom.file.clone());
+                // A revision without the file has none of its cases.
+                let cases = if file.exists() {
+                    cases_of(&program, &["--custom", &file.to_string_lossy()], config.as_deref())?
+                } else {
+                    Vec::new()
+                };
+                Ok(Some(Build::Custom { tree, file, cases }))
             }
         }
     }
@@ -189,11 +229,11 @@ impl Project {
 /// side has one of its own.
 fn built_by_command(
     (worktree, directory): (&Worktree, &Path),
-    (commit, role): (&str, &str),
+    (commit, role): (&str, SideRole),
     command: Option<&str>,
     listener: &mut Listener<'_>,
 ) -> Result<Option<PathBuf>> {
-    let worktree = worktree.named(role);
+    let worktree = worktree.named(role.name());
     let build = |(tree, _): (&Path, &Path), _: &mut Listener<'_>| harness::build(command, &tree.join(directory));
     let is_built = worktree.with_revision(commit, listener, build)?;
     Ok(is_built.then(|| worktree.tree().join(directory)))
@@ -228,9 +268,10 @@ impl Build {
             (Self::Benches(before), Self::Benches(after)) => {
                 Ok(SidePrograms::Benches([Arc::clone(before), Arc::clone(after)]))
             }
-            (Self::Custom { tree: before, .. }, Self::Custom { tree: after, .. }) => {
+            (Self::Custom { tree: before, file: listed, .. }, Self::Custom { tree: after, file: own, .. }) => {
                 let program = WorkerCommand::this_program()?;
-                Ok(SidePrograms::Workers([before, after].map(|tree| vec![program.clone().at(tree)])))
+                let side = |tree: &Path, file: &Path| vec![program.clone().at(tree).with_custom(file)];
+                Ok(SidePrograms::Workers([side(before, listed), side(after, own)]))
             }
             _ => bail!("this program cannot be measured beside another project"),
         }
@@ -255,61 +296,86 @@ impl Build {
         }
     }
 
-    /// Whether both do the same, so that nothing needs to be measured. A command may do anything.
+    /// Whether both do the same for all cases, where `changed` files differ, so that nothing needs to be measured. A command may
+    /// do anything.
     ///
     /// # Errors
     /// When an executable cannot be read.
-    pub(super) fn does_as(&self, other: &Self) -> Result<bool> {
+    pub(super) fn does_as(&self, other: &Self, changed: &[PathBuf]) -> Result<bool> {
         match (self, other) {
             (Self::ThisProgram(one), Self::ThisProgram(other)) => do_the_same([one, other]),
             (Self::Benches(_), Self::Benches(_)) => {
                 let [own, others] = [self, other].map(|build| build.cases_fitting(&[]));
-                let alike = self.cases_alike(other, &own)?;
                 let is_whole = self.left_out().is_empty() && other.left_out().is_empty();
-                Ok(is_whole && !own.is_empty() && own.len() == others.len() && alike.len() == own.len())
+                if !is_whole || own.is_empty() || own.len() != others.len() {
+                    return Ok(false);
+                }
+                Ok(self.cases_alike(other, &own, changed)?.len() == own.len())
             }
             _ => Ok(false),
         }
     }
 
-    /// Whether both execute the same machine code for `case`.
+    /// Whether both execute the same machine code for `case` on the same files, where `changed` files differ.
     ///
     /// # Errors
     /// When an executable cannot be read.
-    pub(super) fn measures_alike(&self, other: &Self, case: &Case) -> Result<bool> {
+    pub(super) fn measures_alike(&self, other: &Self, case: &Case, changed: &[PathBuf]) -> Result<bool> {
         match self {
-            Self::ThisProgram(_) | Self::Custom { .. } => self.does_as(other),
-            Self::Benches(_) => Ok(self.cases_alike(other, std::slice::from_ref(case))?.contains(&case.id)),
+            Self::ThisProgram(_) | Self::Custom { .. } => self.does_as(other, changed),
+            Self::Benches(_) => Ok(self.cases_alike(other, std::slice::from_ref(case), changed)?.contains(&case.id)),
         }
     }
 
-    /// Those of `cases` whose executables do the same in both builds.
+    /// Those of `cases` whose executables do the same in both builds: the same machine code, with the same build outputs and
+    /// none of the `changed` files opened.
     ///
     /// # Errors
     /// When an executable cannot be read.
-    pub(super) fn cases_alike(&self, other: &Self, cases: &[Case]) -> Result<BTreeSet<CaseId>> {
-        let executables = |build: &Self| match build {
-            Self::Benches(benches) => Some(Arc::clone(benches)),
-            Self::ThisProgram(_) | Self::Custom { .. } => None,
-        };
-        let (Some(own), Some(others)) = (executables(self), executables(other)) else { return Ok(BTreeSet::new()) };
-        let mut known: BTreeMap<[PathBuf; 2], bool> = BTreeMap::new();
+    pub(super) fn cases_alike(&self, other: &Self, cases: &[Case], changed: &[PathBuf]) -> Result<BTreeSet<CaseId>> {
+        let (Some(own), Some(others)) = (self.executables(), other.executables()) else { return Ok(BTreeSet::new()) };
+        if changed.iter().any(|path| is_setting(path)) {
+            return Ok(BTreeSet::new());
+        }
+        if let (Some(own), Some(others)) = (own.side(), others.side())
+            && !own.does_as(others)?
+        {
+            return Ok(BTreeSet::new());
+        }
+        let mut known: BTreeMap<PathBuf, bool> = BTreeMap::new();
         let mut alike = BTreeSet::new();
         for case in cases {
-            let of = |benches: &Benches| Some(benches.executables()?.of(&case.id)?.program.clone());
-            let (Some(own), Some(others)) = (of(&own), of(&others)) else { continue };
-            let pair = [own, others];
-            let same = match known.get(&pair) {
+            let (Some(one), Some(two)) = (own.of(&case.id), others.of(&case.id)) else { continue };
+            let same = match known.get(&one.program) {
                 Some(same) => *same,
-                None => do_the_same([&pair[0], &pair[1]])?,
+                None => {
+                    let same = do_the_same([&own.stored(one), &others.stored(two)])?
+                        && !opened::may_open(own, one, changed)
+                        && !opened::may_open(others, two, changed);
+                    known.insert(one.program.clone(), same);
+                    same
+                }
             };
             if same {
                 alike.insert(case.id.clone());
             }
-            known.insert(pair, same);
         }
         Ok(alike)
     }
+
+    /// The executables of another project; `None` for this program and for commands.
+    fn executables(&self) -> Option<&Executables> {
+        match self {
+            Self::Benches(benches) => benches.executables(),
+            Self::ThisProgram(_) | Self::Custom { .. } => None,
+        }
+    }
+}
+
+/// Whether `path` is a file by which cargo or rustup builds: where it differs, the sides are different programs.
+pub(super) fn is_setting(path: &Path) -> bool {
+    ["config.toml", "config"].iter().any(|name| path.ends_with(Path::new(".cargo").join(name)))
+        || ["rust-toolchain.toml", "rust-toolchain"].iter().any(|name| path.ends_with(name))
 }
 
 fn do_the_same(programs: [&Path; 2]) -> Result<bool> {

@@ -1,26 +1,28 @@
-//! Where revisions are built: a worktree in the build's directory, switched from one revision to the next.
+//! Where revisions are built: a worktree outside the repository, switched from one revision to the next.
 //!
-//! It has a target directory of its own: cargo names what it builds independently of where the sources lie, so that in a
-//! shared one the worktree and the user's own tree would pass for each other. Dependencies are compiled there once.
+//! Outside, so that nothing of the tree under test counts for the other side: neither `.cargo/config.toml` nor
+//! `rust-toolchain.toml`, nor a build output that somebody committed. Dependencies are compiled there once.
 //! The worktree stays, registered with git, for the next time, unless there was nothing to build. However it was left, killed in the middle included, it
 //! is used again or made anew.
 
 use std::fs::{File, TryLockError};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use rsb_model::Event;
+use rsb_store::Programs;
 
 use super::builds::git;
+use super::place::BuildPlace;
 use crate::Listener;
 
 /// The worktree of one repository and what is built in it.
 pub(super) struct Worktree {
     top: PathBuf,
     dir: PathBuf,
-    /// The name of its directory.
-    name: String,
+    place: BuildPlace,
 }
 
 /// A directory for programs that goes with this value. What a process that was killed left of one goes with the next.
@@ -29,7 +31,8 @@ pub(super) struct ProgramDirectory {
     /// Says that somebody still works with it.
     _alive: File,
     /// Keeps others away from the worktree.
-    _session: Option<File>,
+    session: Option<File>,
+    place: BuildPlace,
 }
 
 /// For how long a worktree is needed.
@@ -39,6 +42,15 @@ pub(super) enum TreeUse {
     WhileBuilding,
     /// Also while that is measured: executables read their files there.
     WhileMeasuring,
+}
+
+impl Drop for ProgramDirectory {
+    fn drop(&mut self) {
+        if self.session.is_some() {
+            // The next build does it otherwise.
+            drop(self.place.restore());
+        }
+    }
 }
 
 impl ProgramDirectory {
@@ -54,21 +66,50 @@ const PROGRAMS: &str = "programs-";
 const ALIVE: &str = "alive";
 
 impl Worktree {
-    /// That of the repository at `top`.
+    /// The one of the repository at `top`, in `$CARGO_TARGET_DIR` if that is outside the repository, else in the user's
+    /// directory for caches.
+    ///
+    /// # Errors
+    /// When there is no such directory outside the repository.
     pub(super) fn of(top: &Path) -> Result<Self> {
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), PathBuf::from);
-        let target = std::path::absolute(target).context("cannot find the directory of the build")?;
-        Ok(Self { top: top.to_owned(), dir: target.join("against"), name: "tree".to_owned() })
+        let top = top.canonicalize().with_context(|| format!("cannot read {}", top.display()))?;
+        let target = std::env::var_os("CARGO_TARGET_DIR").map(std::path::absolute).transpose();
+        let target = target.context("cannot find the directory of the build")?;
+        let outside = target.filter(|target| !is_below(target, &top)).map(|target| target.join("against"));
+        let dir = match outside {
+            Some(dir) => dir,
+            None => {
+                let builds = Programs::of_user()?.builds_dir();
+                if is_below(&builds, &top) {
+                    bail!(
+                        "{} lies in the repository that is judged: name a directory outside it with RSB_CACHE_DIR",
+                        builds.display()
+                    );
+                }
+                builds.with_file_name("against")
+            }
+        };
+        let mut hash = DefaultHasher::new();
+        top.hash(&mut hash);
+        let name = top.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self::at(&top, dir.join(format!("{name}-{:016x}", hash.finish()))))
     }
 
     /// One of the repository at `top` in `dir`.
     pub(super) fn at(top: &Path, dir: PathBuf) -> Self {
-        Self { top: top.to_owned(), dir, name: "tree".to_owned() }
+        let place = BuildPlace::new(&dir, top, "side");
+        Self { top: top.to_owned(), dir, place }
     }
 
-    /// Another worktree of the same repository, for what must lie beside it.
+    /// Another worktree of the same repository, for a side whose command builds in its tree.
     pub(super) fn named(&self, name: &str) -> Self {
-        Self { top: self.top.clone(), dir: self.dir.clone(), name: format!("tree-{name}") }
+        let place = BuildPlace::new(&self.dir, &self.top, &format!("side-{name}"));
+        Self { top: self.top.clone(), dir: self.dir.clone(), place }
+    }
+
+    /// Where trees and outputs appear.
+    pub(super) const fn place(&self) -> &BuildPlace {
+        &self.place
     }
 
     /// Does `work` with the tree of `commit` and the directory to build in, alone.
@@ -82,9 +123,10 @@ impl Worktree {
         work: impl FnOnce((&Path, &Path), &mut Listener<'_>) -> Result<T>,
     ) -> Result<T> {
         let _lock = self.lock(listener)?;
+        self.place.restore()?;
         self.switch(commit)?;
         listener(&Event::BuildStarted { revision: git(&self.top, &["log", "-1", "--format=%h %s", commit])? });
-        work((&self.tree(), &self.dir.join("build")), listener)
+        work((&self.tree(), &self.place.build()), listener)
     }
 
     /// A directory for programs, beside what they are built from: there they may be executed, which in the system's
@@ -103,7 +145,7 @@ impl Worktree {
         let dir = tempfile::Builder::new().prefix(PROGRAMS).tempdir_in(&self.dir).with_context(why)?;
         let alive = File::create(dir.path().join(ALIVE)).with_context(why)?;
         alive.lock().with_context(why)?;
-        Ok(ProgramDirectory { dir, _alive: alive, _session: session })
+        Ok(ProgramDirectory { dir, _alive: alive, session, place: self.place.clone() })
     }
 
     /// Removes the directories of programs that nobody works with any more. One that cannot be removed is only room
@@ -120,13 +162,14 @@ impl Worktree {
     /// Removes the worktree, for git too. One that cannot be removed is used again or made anew.
     pub(super) fn remove_tree(&self, listener: &mut Listener<'_>) {
         if let (Ok(_lock), tree) = (self.lock(listener), self.tree().display().to_string()) {
+            drop(self.place.restore());
             let _ = git(&self.top, &["worktree", "remove", "--force", &tree]);
         }
     }
 
     /// Where it is.
     pub(super) fn tree(&self) -> PathBuf {
-        self.dir.join(&self.name)
+        self.place.tree()
     }
 
     /// Two builds at once would switch each other's worktree.
@@ -137,8 +180,6 @@ impl Worktree {
     fn locked(&self, name: &str, listener: &mut Listener<'_>) -> Result<File> {
         let dir = self.dir.display();
         std::fs::create_dir_all(&self.dir).with_context(|| format!("cannot create {dir}"))?;
-        // Where `target` is not ignored, this tree's commit would hold its own builds.
-        std::fs::write(self.dir.join(".gitignore"), "*\n").with_context(|| format!("cannot write in {dir}"))?;
         let path = self.dir.join(name);
         let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
@@ -158,6 +199,7 @@ impl Worktree {
             std::fs::remove_dir_all(&tree).with_context(|| format!("cannot remove {}", tree.display()))?;
         }
         // Forced twice: git may still have a worktree registered at this path, even one locked by a git that was killed.
+        self.place.prepare()?;
         let shown = tree.display().to_string();
         git(&self.top, &["worktree", "add", "--force", "--force", "--detach", &shown, commit])?;
         self.check_out(commit)
@@ -181,6 +223,12 @@ impl Worktree {
     }
 }
 
+/// Whether `path` lies in `top`, links followed as far as it exists.
+fn is_below(path: &Path, top: &Path) -> bool {
+    let exists = path.ancestors().find_map(|part| part.canonicalize().ok());
+    path.starts_with(top) || exists.is_some_and(|part| part.starts_with(top))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,7 +245,7 @@ mod tests {
             git(&top, &[&author[..], &["commit", "--quiet", "-m", text]].concat()).unwrap();
             git(&top, &["rev-parse", "HEAD"]).unwrap()
         });
-        let worktree = Worktree { dir: top.join("target/against"), top, name: "tree".to_owned() };
+        let worktree = Worktree::at(&top, top.join("target/against"));
         std::fs::create_dir_all(&worktree.dir).unwrap();
         (dir, worktree, commits)
     }
@@ -290,7 +338,7 @@ mod tests {
         let (_first, first, [one, _]) = repository();
         first.switch(&one).unwrap();
         let (_second, second, [_, two]) = repository();
-        let shared = Worktree { top: second.top.clone(), dir: first.dir.clone(), name: first.name.clone() };
+        let shared = Worktree::at(&second.top, first.dir.clone());
         shared.switch(&two).unwrap();
         assert!(holds(&shared, "two") && shared.is_ours() && !first.is_ours());
         first.switch(&one).unwrap();

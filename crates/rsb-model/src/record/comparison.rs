@@ -82,6 +82,8 @@ pub enum ComparisonNoteCode {
     Control,
     /// What looked slower or undecided was measured again before it was judged.
     Remeasured,
+    /// A slow-down or a removal that somebody accepted before.
+    Accepted,
     /// Something that nothing but a reader asks for.
     #[serde(other)]
     Other,

@@ -20,6 +20,7 @@ mod targets;
 #[cfg(test)]
 pub(crate) mod testing;
 mod timed;
+mod turns;
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::ids::RunId;
@@ -31,6 +32,7 @@ use rsb_model::{BenchmarkResult, CaseId, Outcome, Reason, ReasonCode, Run, Times
 
 pub use compared::with_statistics;
 pub use paired::with_paired;
+pub use turns::{gate_in_turns, gate_in_turns_confirmed};
 
 use crate::compare::Pair;
 use crate::policy::Policy;
@@ -51,34 +53,6 @@ pub fn gate_paired(baseline: &Run, current: &Run, policy: &Policy, now: Timestam
     let (baseline, current) = (std::slice::from_ref(baseline), std::slice::from_ref(current));
     judge(&Sides { baseline, current, pairing: Pairing::Paired }, policy, &[], now)
 }
-
-/// As [`gate_paired`], where a replicate is several whole processes that took turns with those of the other side.
-pub fn gate_in_turns(baseline: &Run, current: &Run, policy: &Policy, now: Timestamp) -> ComparisonResult {
-    let pairs = |id: &CaseId| {
-        let known = current.benchmarks.iter().find(|known| known.benchmark_id == *id);
-        known.map_or(0, |known| known.samples.len())
-    };
-    let sides = [baseline, current].map(std::slice::from_ref);
-    let sides = Sides { baseline: sides[0], current: sides[1], pairing: Pairing::Turns };
-    let mut result = judge(&sides, policy, &[], now);
-    for row in result.comparisons.iter_mut().filter(|row| row.verdict == Verdict::Regressed) {
-        let pairs = pairs(&row.id);
-        if pairs < LEAST_TURNS && row.metric == timed::TIME {
-            row.verdict = Verdict::Inconclusive;
-            row.reason_code = ReasonCode::TooFewSamples;
-            row.change_status = None;
-            row.reason = format!("{}; in {pairs} pairs of processes, and a verdict needs {LEAST_TURNS}", row.reason);
-        }
-    }
-    result.verdict = summary::overall(&result.comparisons);
-    result.summary = summary::summarize(&result.comparisons, &result.threshold_checks, policy);
-    result
-}
-
-/// A process that takes its turn for itself may find the machine as its neighbor did not: a host that is slow for a second
-/// slows one of both by two thirds. All pairs then say the same by luck, and their spread tells nothing, one time in
-/// two to the power of their number.
-const LEAST_TURNS: usize = 7;
 
 /// What is compared.
 struct Sides<'a> {
@@ -160,41 +134,6 @@ pub fn with_unmeasured(result: ComparisonResult, unmeasured: &[CaseId], policy: 
 pub fn with_same_code(result: ComparisonResult, ids: &[CaseId], policy: &Policy) -> ComparisonResult {
     let sentence = "both sides execute the same machine code: there was nothing to measure";
     with_rows(result, ids, (Verdict::Unchanged, ReasonCode::SameMachineCode, sentence), policy)
-}
-
-/// How many pairs must say again what those before them said.
-const REPEATED: usize = 5;
-
-/// `result`, in which a slower time counts only when the pairs that were measured after it was first called so, `later`, are
-/// enough and slower too, by half of the threshold or more. What disturbed the first ones, and made them look alike, is over
-/// by then, or falls on both sides; and whoever looks often enough sees anything once.
-pub fn with_repeats(result: ComparisonResult, [before, after]: [&Run; 2], policy: &Policy) -> ComparisonResult {
-    let mut result = result;
-    let later = gate_in_turns(before, after, policy, result.timestamp);
-    let slower = |row: &&mut Comparison| row.verdict == Verdict::Regressed && row.metric == timed::TIME;
-    for row in result.comparisons.iter_mut().filter(slower) {
-        let pairs = after.benchmarks.iter().find(|known| known.benchmark_id == row.id);
-        let pairs = pairs.map_or(0, |known| known.samples.len());
-        let again = later.comparisons.iter().find(|again| again.id == row.id && again.metric == row.metric);
-        let change = again.and_then(|again| again.difference_percent).filter(|_| pairs >= REPEATED);
-        if change.is_some_and(|change| change >= row.threshold_percent / 2.0) {
-            continue;
-        }
-        let said = match change {
-            Some(change) => format!("{pairs} pairs measured later show {change:+.1} %"),
-            None if pairs < REPEATED => {
-                format!("only {pairs} of the {REPEATED} pairs that must confirm it were measured: allow more time")
-            }
-            None => "the pairs measured later have no figure".to_owned(),
-        };
-        row.verdict = Verdict::Inconclusive;
-        row.reason_code = ReasonCode::NotRepeated;
-        row.change_status = None;
-        row.reason = format!("{}, but {said}", row.reason);
-    }
-    result.verdict = summary::overall(&result.comparisons);
-    result.summary = summary::summarize(&result.comparisons, &result.threshold_checks, policy);
-    result
 }
 
 /// `result`, with what could not be asked for its cases, on one side or both: it has no verdict.

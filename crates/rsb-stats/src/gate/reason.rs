@@ -74,6 +74,20 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
     }
 }
 
+/// The sentence for a case that is Regressed by a `statistic` of its samples other than the fastest.
+pub(super) fn of_statistic(pair: &Pair, finding: &PairConclusion, context: ReasonContext, statistic: &str) -> String {
+    let change = with_interval(pair, finding.change, finding.interval.unwrap_or_default(), context, "");
+    format!(
+        "{change}, above the threshold of {} % in the {statistic} of its samples, though not in the fastest",
+        percent(pair.threshold)
+    )
+}
+
+/// `12.3 %`, of a fraction.
+pub(super) fn percent_of(fraction: f64) -> String {
+    format!("{} %", percent(fraction))
+}
+
 /// The weakness of a verdict on a single process: it cannot tell a code change from a change of memory layout.
 fn caution(pair: &Pair) -> &'static str {
     match [&pair.baseline, &pair.current].map(Side::is_lone) {

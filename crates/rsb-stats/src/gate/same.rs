@@ -76,9 +76,8 @@ fn is_same(one: &[&Samples], other: &[&Samples]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rsb_model::{CaseId, Outcome, Timestamp};
-
     use super::*;
+    use crate::gate::testing::measured;
 
     fn result(processes: &[&[f64]]) -> BenchmarkResult {
         let process = |(replicate, times): (u32, &&[f64])| Samples {
@@ -86,21 +85,7 @@ mod tests {
             iters: vec![10; times.len()],
             times_ns: times.to_vec(),
         };
-        BenchmarkResult {
-            benchmark_id: CaseId::from_segments(&["cpu_performance", "gemm"]),
-            timestamp: Timestamp::UNIX_EPOCH,
-            benchmark_type: rsb_model::BenchmarkType::CpuPerformance,
-            category: None,
-            outcome: Outcome::Measured,
-            reason: None,
-            device_type: None,
-            environment: rsb_model::record::EnvironmentSummary::default(),
-            results: Vec::new(),
-            statistics: None,
-            samples: (0..).zip(processes).map(process).collect(),
-            factors: None,
-            metadata: serde_json::Map::new(),
-        }
+        measured("gemm", (0..).zip(processes).map(process).collect())
     }
 
     #[test]

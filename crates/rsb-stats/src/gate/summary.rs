@@ -24,7 +24,7 @@ pub(crate) fn band(change: f64) -> ChangeStatus {
 }
 
 /// The verdict on all together. Nothing compared is no verdict.
-pub(super) fn overall(comparisons: &[Comparison]) -> Verdict {
+pub(crate) fn overall(comparisons: &[Comparison]) -> Verdict {
     let any = |verdict| comparisons.iter().any(|comparison| comparison.verdict == verdict);
     let decided = comparisons.iter().filter(|comparison| comparison.verdict.is_decided()).count();
     if any(Verdict::Regressed) {
@@ -41,7 +41,7 @@ pub(super) fn overall(comparisons: &[Comparison]) -> Verdict {
 }
 
 /// Counts and the overall status.
-pub(super) fn summarize(comparisons: &[Comparison], checks: &[ThresholdCheck], policy: &Policy) -> ComparisonSummary {
+pub(crate) fn summarize(comparisons: &[Comparison], checks: &[ThresholdCheck], policy: &Policy) -> ComparisonSummary {
     let count = |verdict| comparisons.iter().filter(|comparison| comparison.verdict == verdict).count();
     let (regressed, improved, unchanged) =
         (count(Verdict::Regressed), count(Verdict::Improved), count(Verdict::Unchanged));

@@ -2,7 +2,7 @@
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{Comparison, ComparisonResult, ComparisonSummary};
-use rsb_model::{Better, CaseId, ReasonCode, Timestamp, Verdict};
+use rsb_model::{BenchmarkResult, BenchmarkType, Better, CaseId, Outcome, ReasonCode, Samples, Timestamp, Verdict};
 
 /// The time of the case `name`, after 1 ms.
 pub(crate) fn row(name: &str, verdict: Verdict, percent: f64) -> Comparison {
@@ -41,5 +41,24 @@ pub(crate) fn verdicts(comparisons: impl IntoIterator<Item = Comparison>) -> Com
         threshold_checks: Vec::new(),
         notes: Vec::new(),
         summary: ComparisonSummary::default(),
+    }
+}
+
+/// A case that was measured, with its `samples`.
+pub(crate) fn measured(name: &str, samples: Vec<Samples>) -> BenchmarkResult {
+    BenchmarkResult {
+        benchmark_id: CaseId::from_segments(&["cpu_performance", name]),
+        timestamp: Timestamp::UNIX_EPOCH,
+        benchmark_type: BenchmarkType::CpuPerformance,
+        category: None,
+        outcome: Outcome::Measured,
+        reason: None,
+        device_type: None,
+        environment: rsb_model::record::EnvironmentSummary::default(),
+        results: Vec::new(),
+        statistics: None,
+        samples,
+        factors: None,
+        metadata: serde_json::Map::new(),
     }
 }

@@ -48,7 +48,7 @@ fn of_every_suite(program: &Path) -> Result<Vec<ChosenCase>, EngineError> {
     let mut cases: Vec<ChosenCase> = Vec::new();
     let mut first_error = None;
     for suite in SUITES {
-        match cases_of(program, &["--suite", suite]) {
+        match cases_of(program, &["--suite", suite], None) {
             Ok(found) => {
                 let new = |case: &Case| cases.iter().all(|known| known.case.id != case.id);
                 let new: Vec<Case> = found.into_iter().filter(new).collect();
@@ -68,7 +68,7 @@ fn of_every_suite(program: &Path) -> Result<Vec<ChosenCase>, EngineError> {
 /// Why `build` does not have the case, if it does not.
 pub(super) fn has(build: &Build, found: &ChosenCase) -> Result<(), String> {
     let cases = match build {
-        Build::ThisProgram(program) => cases_of(program, &["--suite", found.suite]),
+        Build::ThisProgram(program) => cases_of(program, &["--suite", found.suite], None),
         Build::Benches(_) | Build::Custom { .. } => Ok(build.cases_fitting(&[])),
     };
     match cases {

@@ -13,7 +13,7 @@ use super::commit_range::Commit;
 use super::search::StepOutcome;
 use crate::gate::Sides;
 use crate::revisions::Repository;
-use crate::revisions::project::{Build, Project};
+use crate::revisions::project::{Build, Project, SideRole};
 use crate::revisions::worktree::{ProgramDirectory, Worktree};
 use crate::{EngineError, Listener};
 
@@ -66,7 +66,7 @@ impl<'a> CommitBuilder<'a> {
     }
 
     /// What `commit` becomes; `None` when it does not build.
-    fn build(&self, (commit, role): (&Commit, &str), listener: &mut Listener<'_>) -> Result<Option<Build>> {
+    fn build(&self, (commit, role): (&Commit, SideRole), listener: &mut Listener<'_>) -> Result<Option<Build>> {
         let place = (self.repository, &self.worktree, &self.programs);
         self.project.build(place, (&commit.hash, role), listener)
     }
@@ -92,7 +92,7 @@ impl<'a> Steps<'a> {
         (policy, budget): (&'a Policy, Duration),
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
-        let Some(build) = builder.build((good, "good"), listener)? else {
+        let Some(build) = builder.build((good, SideRole::First), listener)? else {
             builder.worktree.remove_tree(listener);
             let (short, subject) = (good.short(), &good.subject);
             return Err(EngineError::usage(anyhow::anyhow!(
@@ -120,7 +120,7 @@ impl<'a> Steps<'a> {
         if let Some(finding) = same.map(|seen| seen.repeated("holds the same source as")) {
             return Ok(finding);
         }
-        let build = self.builder.build((commit, "tried"), listener)?;
+        let build = self.builder.build((commit, SideRole::Second), listener)?;
         let finding = match &build {
             None => StepFinding::without_figures(StepOutcome::Skipped, "it does not build".to_owned()),
             Some(build) => match self.same_as(commit, build)? {
@@ -139,15 +139,10 @@ impl<'a> Steps<'a> {
 
     /// What was tried before and measures the case as `build` does.
     fn same_as(&self, commit: &Commit, build: &Build) -> Result<Option<&Seen>> {
-        let reads_alike = |seen: &Seen| match build {
-            Build::ThisProgram(_) | Build::Custom { .. } => Ok(true),
-            Build::Benches(_) => self.builder.repository.data_differs(&seen.name, &commit.hash).map(|differs| !differs),
-        };
         for seen in &self.seen {
-            if let Some(known) = &seen.build
-                && known.measures_alike(build, &self.found.case)?
-                && reads_alike(seen)?
-            {
+            let Some(known) = &seen.build else { continue };
+            let changed = self.builder.repository.changed_files(&seen.name, &commit.hash)?;
+            if known.measures_alike(build, &self.found.case, &changed)? {
                 return Ok(Some(seen));
             }
         }

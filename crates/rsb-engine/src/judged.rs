@@ -1,0 +1,77 @@
+//! Processes of the code that is judged: they get no channel to the CI system, and none outlives the judgment.
+
+use std::process::Command;
+
+/// Variables by which a step of GitHub Actions, or a shell that starts later, is changed by whoever writes to them, and
+/// tokens.
+const CHANNELS: [&str; 9] = [
+    "GITHUB_OUTPUT",
+    "GITHUB_ENV",
+    "GITHUB_PATH",
+    "GITHUB_STATE",
+    "GITHUB_STEP_SUMMARY",
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
+    "BASH_ENV",
+    "ENV",
+];
+
+/// Removes from `command` the variables that reach the CI system.
+pub(crate) fn isolate(command: &mut Command) {
+    for name in CHANNELS {
+        command.env_remove(name);
+    }
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ACTIONS_")) {
+        command.env_remove(name);
+    }
+}
+
+/// Ends every process that judged code left behind, when it is dropped.
+pub(crate) struct Descendants(());
+
+impl Descendants {
+    /// Makes this process the parent of what its children leave behind.
+    pub(crate) fn adopt() -> Self {
+        #[cfg(target_os = "linux")]
+        // Without it, what is left behind belongs to another process, and the judgment is as before.
+        let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
+        Self(())
+    }
+}
+
+impl Drop for Descendants {
+    #[cfg(target_os = "linux")]
+    fn drop(&mut self) {
+        use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+        /// Each round ends what the last one's processes had started.
+        const ROUNDS: usize = 100;
+        for _ in 0..ROUNDS {
+            let children = children();
+            if children.is_empty() {
+                return;
+            }
+            for pid in children.into_iter().filter_map(Pid::from_raw) {
+                let _ = kill_process(pid, Signal::KILL);
+                let _ = waitpid(Some(pid), WaitOptions::empty());
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn drop(&mut self) {}
+}
+
+/// The processes whose parent is this one.
+#[cfg(target_os = "linux")]
+fn children() -> Vec<i32> {
+    let own = std::process::id();
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_child = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The name, in parentheses, may hold anything.
+        let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
+        parent == Some(own)
+    };
+    numbers.filter(is_child).collect()
+}

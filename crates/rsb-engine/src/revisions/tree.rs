@@ -1,0 +1,164 @@
+//! The files of a revision, read from git's objects. The working tree, which is under test, is never read, and links are
+//! followed within the revision alone.
+
+use std::io::Write as _;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::builds::{Repository, without_repository_variables};
+
+/// The tree of a commit.
+#[derive(Debug, Clone)]
+pub struct RevisionTree {
+    repository: Repository,
+    commit: String,
+}
+
+/// An object of git.
+struct Object {
+    kind: String,
+    content: Vec<u8>,
+}
+
+impl RevisionTree {
+    /// The tree of `revision` in the repository around the current directory; `flag` is the option that needs it.
+    ///
+    /// # Errors
+    /// When there is no repository, or git does not know the revision.
+    pub fn open(revision: &str, flag: &str) -> Result<Self> {
+        let repository = Repository::here(flag)?;
+        let commit = repository.commit(revision)?;
+        Ok(Self { repository, commit })
+    }
+
+    /// Returns the path of `path` from the top of the repository; `None` outside it. Links outside the repository are
+    /// followed, as they do not belong to what is under test.
+    ///
+    /// # Errors
+    /// When the current directory or the repository cannot be read.
+    pub fn name_of(&self, path: &Path) -> Result<Option<PathBuf>> {
+        let top = self.repository.top().canonicalize().context("cannot read the top of the repository")?;
+        let here = Path::new(".").canonicalize().context("cannot read the current directory")?;
+        let mut resolved = PathBuf::new();
+        for component in here.join(path).components() {
+            match component {
+                Component::ParentDir => drop(resolved.pop()),
+                Component::CurDir => {}
+                part => resolved.push(part),
+            }
+            if !resolved.starts_with(&top) {
+                resolved = resolved.canonicalize().unwrap_or(resolved);
+            }
+        }
+        Ok(resolved.strip_prefix(&top).ok().map(Path::to_owned))
+    }
+
+    /// Reads the file `path`; `None` if the revision has no such file.
+    ///
+    /// # Errors
+    /// When it lies outside the repository, is a link out of it or no file, or is not UTF-8.
+    pub fn read(&self, path: &Path) -> Result<Option<String>> {
+        let Some(name) = self.name_of(path)? else { bail!("{} is outside this repository", path.display()) };
+        let Some(object) = self.object(&name)? else { return Ok(None) };
+        if object.kind != "blob" {
+            bail!("{} is a {} at {}, not a file", path.display(), object.kind, self.commit_name());
+        }
+        String::from_utf8(object.content).map(Some).with_context(|| format!("{} is not UTF-8", path.display()))
+    }
+
+    /// Writes the files below the directory `name` into `into`; nothing if the revision has no such directory. Links become
+    /// what they lead to.
+    ///
+    /// # Errors
+    /// When a link leads out of the repository or to a directory, git fails, or there is no room.
+    pub(super) fn export(&self, name: &Path, into: &Path) -> Result<()> {
+        match self.object(name)? {
+            None => return Ok(()),
+            Some(object) if object.kind == "tree" => {}
+            Some(_) => bail!("{} is not a directory at {}", name.display(), self.commit_name()),
+        }
+        // A directory that is reached by links is listed where it really is.
+        let tree = self.resolved_tree(name)?;
+        let listing = self.repository.git(&["ls-tree", "-r", "-z", "--name-only", &tree])?;
+        for file in listing.split('\0').filter(|file| !file.is_empty()) {
+            let Some(object) = self.object(&name.join(file))? else { continue };
+            if object.kind != "blob" {
+                bail!("{} is a link to a directory at {}; commit files", name.join(file).display(), self.commit_name());
+            }
+            let place = into.join(file);
+            let written = || -> std::io::Result<()> {
+                std::fs::create_dir_all(place.parent().unwrap_or(into))?;
+                std::fs::write(&place, &object.content)
+            };
+            written().with_context(|| format!("cannot write {}", place.display()))?;
+        }
+        Ok(())
+    }
+
+    fn resolved_tree(&self, name: &Path) -> Result<String> {
+        let said = self.cat_file("--batch-check", name)?;
+        let said = String::from_utf8_lossy(&said);
+        Ok(said.split(' ').next().unwrap_or_default().to_owned())
+    }
+
+    /// The object called `name`, links followed within the revision; `None` if there is none.
+    fn object(&self, name: &Path) -> Result<Option<Object>> {
+        let said = self.cat_file("--batch", name)?;
+        let end = said.iter().position(|byte| *byte == b'\n').unwrap_or(said.len());
+        let head = String::from_utf8_lossy(&said[..end]).into_owned();
+        let words: Vec<&str> = head.split(' ').collect();
+        let content = said.get(end + 1..).unwrap_or_default();
+        match words.as_slice() {
+            [.., "missing"] => Ok(None),
+            ["symlink", _] => {
+                let target = String::from_utf8_lossy(content).trim().to_owned();
+                bail!(
+                    "{} leads out of the repository at {}, to {target}: commit the file itself",
+                    name.display(),
+                    self.commit_name()
+                )
+            }
+            ["dangling" | "loop" | "notdir", _] => {
+                bail!("{} is a link that leads nowhere at {}", name.display(), self.commit_name())
+            }
+            [_, kind @ ("blob" | "tree"), size] => {
+                let size: usize = size.parse().context("git printed no size")?;
+                let content = content.get(..size).context("git printed too little")?;
+                Ok(Some(Object { kind: (*kind).to_owned(), content: content.to_owned() }))
+            }
+            _ => bail!("{} cannot be read at {}: git printed `{head}`", name.display(), self.commit_name()),
+        }
+    }
+
+    fn cat_file(&self, form: &str, name: &Path) -> Result<Vec<u8>> {
+        let Some(name) = name.to_str().filter(|name| !name.contains('\n')) else {
+            bail!("{} cannot be named to git: use UTF-8 without line breaks", name.display());
+        };
+        let mut command = Command::new("git");
+        command.current_dir(self.repository.top()).args(["cat-file", form, "--follow-symlinks"]);
+        without_repository_variables(&mut command);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("cannot start git")?;
+        if let Some(mut stdin) = child.stdin.take() {
+            writeln!(stdin, "{}:{name}", self.commit).context("git does not read")?;
+        }
+        let output = child.wait_with_output().context("git was lost")?;
+        if !output.status.success() {
+            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(output.stdout)
+    }
+
+    fn commit_name(&self) -> &str {
+        self.commit.get(..12).unwrap_or(&self.commit)
+    }
+}
+
+#[cfg(test)]
+mod tests;

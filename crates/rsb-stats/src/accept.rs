@@ -1,0 +1,172 @@
+//! Slow-downs and removals that somebody accepted before they are judged, in a file from outside the tree under test.
+
+use rsb_model::record::{Comparison, ComparisonNote, ComparisonNoteCode, ComparisonResult};
+use rsb_model::{Better, ReasonCode, Verdict};
+use serde::Deserialize;
+
+use crate::gate::summary;
+use crate::glob;
+use crate::policy::Policy;
+
+/// The file of `gate --accept`, with at least one entry; the first that fits a case decides.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "AcceptFile")]
+pub struct AcceptList(Vec<AcceptEntry>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AcceptFile {
+    #[serde(default)]
+    accept: Vec<AcceptEntry>,
+}
+
+/// One thing that is accepted.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AcceptEntry {
+    /// The id of a case, or a pattern.
+    case: String,
+    /// Up to how many percent slower it may be.
+    limit_percent: Option<f64>,
+    /// Whether it may be removed.
+    #[serde(default)]
+    removed: bool,
+    /// Why.
+    because: String,
+}
+
+impl TryFrom<AcceptFile> for AcceptList {
+    type Error = String;
+
+    fn try_from(file: AcceptFile) -> Result<Self, String> {
+        if file.accept.is_empty() {
+            let cure = "write [[accept]] with `case`, `because`, and `limit_percent` or `removed = true`";
+            return Err(format!("it accepts nothing; {cure}"));
+        }
+        file.accept.iter().try_for_each(AcceptEntry::check)?;
+        Ok(Self(file.accept))
+    }
+}
+
+impl AcceptList {
+    /// Lets what is accepted pass in `result`, with a note for each.
+    #[must_use]
+    pub fn apply(&self, mut result: ComparisonResult, policy: &Policy) -> ComparisonResult {
+        for row in &mut result.comparisons {
+            let fits = |entry: &&AcceptEntry| glob::matches(&entry.case, row.id.as_str());
+            let Some(entry) = self.0.iter().find(fits) else { continue };
+            let Some(what) = entry.accepts(row) else { continue };
+            row.verdict = Verdict::Unchanged;
+            row.reason_code = ReasonCode::Accepted;
+            row.reason = format!("{}; accepted: {}", row.reason, entry.because);
+            let text = format!("accepted: {} is {what}: {}", row.id, entry.because);
+            result.notes.push(ComparisonNote::new(ComparisonNoteCode::Accepted, text));
+        }
+        result.verdict = summary::overall(&result.comparisons);
+        result.summary = summary::summarize(&result.comparisons, &result.threshold_checks, policy);
+        result
+    }
+}
+
+impl AcceptEntry {
+    fn check(&self) -> Result<(), String> {
+        let case = &self.case;
+        if self.because.trim().is_empty() {
+            return Err(format!("`{case}`: `because` is empty; say why it is accepted"));
+        }
+        match self.limit_percent {
+            None if !self.removed => {
+                Err(format!("`{case}` accepts nothing; add `limit_percent = 25` or `removed = true`"))
+            }
+            Some(limit) if !(limit > 0.0 && limit.is_finite()) => {
+                Err(format!("`{case}`: `limit_percent` must be above 0, such as 25"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What of `row` is accepted; `None` if it passes anyway, or is worse than accepted.
+    fn accepts(&self, row: &Comparison) -> Option<String> {
+        if row.reason_code == ReasonCode::Missing {
+            return self.removed.then(|| "removed".to_owned());
+        }
+        let limit = self.limit_percent?;
+        let worse = |percent: f64| match row.better {
+            Better::Lower => percent,
+            Better::Higher => -percent,
+        };
+        let change = worse(row.difference_percent?);
+        let interval = row.confidence_interval?;
+        let highest = interval.map(worse).into_iter().fold(f64::NEG_INFINITY, f64::max);
+        let fits = match row.verdict {
+            Verdict::Regressed => change <= limit,
+            // Without a verdict the whole interval must be accepted.
+            Verdict::Inconclusive => highest <= limit,
+            Verdict::Unchanged | Verdict::Improved | Verdict::NotComparable => false,
+        };
+        fits.then(|| format!("{change:.1} % worse, up to {limit} % are"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::testing::{row, verdicts};
+
+    const LIST: &str = "[[accept]]\ncase = \"*/a\"\nlimit_percent = 25\nbecause = \"it checks for overflow now\"\n\
+                        [[accept]]\ncase = \"*/gone\"\nremoved = true\nbecause = \"nobody calls it\"\n";
+
+    #[test]
+    fn an_accepted_slow_down_passes_up_to_its_limit_and_is_listed() {
+        struct Given {
+            name: &'static str,
+            verdict: Verdict,
+            percent: f64,
+            expected: Verdict,
+        }
+        let given = |name, verdict, percent, expected| Given { name, verdict, percent, expected };
+        for Given { name, verdict, percent, expected } in [
+            given("a", Verdict::Regressed, 18.0, Verdict::Unchanged),
+            given("a", Verdict::Regressed, 26.0, Verdict::Regressed),
+            given("a", Verdict::Inconclusive, 10.0, Verdict::Unchanged),
+            given("a", Verdict::Inconclusive, 24.5, Verdict::Inconclusive),
+            given("b", Verdict::Regressed, 18.0, Verdict::Regressed),
+            given("gone", Verdict::Regressed, 18.0, Verdict::Regressed),
+        ] {
+            let list: AcceptList = toml::from_str(LIST).unwrap();
+            let result = list.apply(verdicts([row(name, verdict, percent)]), &Policy::default());
+            assert_eq!(result.verdict, expected, "{name} {verdict:?} {percent}");
+            let is_accepted = expected == Verdict::Unchanged;
+            assert_eq!(result.comparisons[0].reason_code == ReasonCode::Accepted, is_accepted);
+            let listed = result.notes.iter().any(|note| note.text.contains("it checks for overflow now"));
+            assert_eq!(listed, is_accepted, "{:?}", result.notes);
+        }
+    }
+
+    #[test]
+    fn an_accepted_removal_passes() {
+        let missing = |name: &str| Comparison {
+            reason_code: ReasonCode::Missing,
+            confidence_interval: None,
+            difference_percent: None,
+            ..row(name, Verdict::Inconclusive, 0.0)
+        };
+        let list: AcceptList = toml::from_str(LIST).unwrap();
+        assert_eq!(list.apply(verdicts([missing("gone")]), &Policy::default()).verdict, Verdict::Unchanged);
+        assert_eq!(list.apply(verdicts([missing("a")]), &Policy::default()).verdict, Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn a_list_that_accepts_nothing_or_gives_no_reason_is_refused() {
+        for (text, expected) in [
+            ("", "accepts nothing"),
+            ("[[accept]]\ncase = \"a\"\nbecause = \"b\"\n", "limit_percent = 25"),
+            ("[[accept]]\ncase = \"a\"\nlimit_percent = 20\nbecause = \" \"\n", "say why"),
+            ("[[accept]]\ncase = \"a\"\nlimit_percent = -1\nbecause = \"b\"\n", "above 0"),
+            ("[[accept]]\ncase = \"a\"\nlimit = 3\nbecause = \"b\"\n", "unknown field"),
+        ] {
+            let error = toml::from_str::<AcceptList>(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

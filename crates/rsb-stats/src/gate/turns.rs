@@ -1,0 +1,300 @@
+//! Pairs whose replicates are whole processes that took turns: the distribution of their samples is judged, and a
+//! slow-down counts once later pairs confirm it.
+//!
+//! The change of a case is that of its fastest samples, which a busy machine disturbs least. Code that became slower only
+//! some of the time keeps its fastest samples, so the median and the upper quartile are compared too.
+
+use std::collections::BTreeMap;
+
+use rsb_model::record::{Comparison, ComparisonResult};
+use rsb_model::{BenchmarkResult, Better, CaseId, ReasonCode, Run, Samples, Timestamp, Unit, Verdict};
+
+use super::{Pairing, Sides, judge, reason, summary, timed};
+use crate::compare::{ErrorRates, Pair, PairConclusion, Side, compare};
+use crate::estimate::{mean, median, quantile, std_dev};
+use crate::policy::Policy;
+
+/// Fewest pairs for a verdict of Regressed. A host that is slow for a second slows one process of a pair by two thirds. All
+/// pairs then agree by luck, and their spread shows nothing, one time in two to the power of their number.
+const LEAST_PAIRS: usize = 7;
+
+/// Pairs measured after a case was first called Regressed that must confirm it.
+const CONFIRMING_PAIRS: usize = 5;
+
+/// Fewest samples per side of a pair whose quartiles are compared.
+const LEAST_SAMPLES: usize = 8;
+
+/// A sample of more than this many times the fastest of its side was interrupted: a neighbor's time slice makes it several
+/// times as long.
+const INTERRUPTED: f64 = 1.5;
+
+/// Growth of the share of interrupted samples, less two standard errors, from which a case cannot pass.
+const SHARE_GROWN: f64 = 0.1;
+
+/// A change of the median or a quartile is Regressed from this many thresholds on.
+const CLEARLY: f64 = 1.5;
+
+/// Compares two runs whose replicates took turns on one machine, the n-th of one with the n-th of the other. Regressed is
+/// not confirmed yet.
+pub fn gate_in_turns(baseline: &Run, current: &Run, policy: &Policy, now: Timestamp) -> ComparisonResult {
+    first_sight(baseline, current, policy, now).0
+}
+
+/// As [`gate_in_turns`], where Regressed counts only if the pairs measured after `called` of them are enough and slower too,
+/// by half of the threshold or more. What disturbed the first pairs is over by then, or falls on both sides; and looking
+/// often enough finds a slow-down by chance.
+pub fn gate_in_turns_confirmed(
+    baseline: &Run,
+    current: &Run,
+    called: &BTreeMap<CaseId, usize>,
+    policy: &Policy,
+    now: Timestamp,
+) -> ComparisonResult {
+    let (mut result, statistics) = first_sight(baseline, current, policy, now);
+    let slower = |row: &&mut Comparison| row.verdict == Verdict::Regressed && row.metric == timed::TIME;
+    for row in result.comparisons.iter_mut().filter(slower) {
+        let statistic = statistics.get(&row.id).copied().unwrap_or(Statistic::Fastest);
+        let pairs = pairs_of(&row.id, [baseline, current]).unwrap_or_default();
+        let later = &pairs[called.get(&row.id).copied().unwrap_or(pairs.len()).min(pairs.len())..];
+        if let Some(doubt) = unconfirmed(later, statistic, row.threshold_percent) {
+            row.verdict = Verdict::Inconclusive;
+            row.reason_code = ReasonCode::NotRepeated;
+            row.change_status = None;
+            row.reason = format!("{}, but {doubt}", row.reason);
+        }
+    }
+    counted(result, policy)
+}
+
+/// Why the pairs that were measured later do not confirm a slow-down; `None` if they do.
+fn unconfirmed(later: &[PairTimes], statistic: Statistic, threshold_percent: f64) -> Option<String> {
+    let pairs = later.len();
+    if pairs < CONFIRMING_PAIRS {
+        return Some(format!(
+            "only {pairs} of the {CONFIRMING_PAIRS} pairs that must confirm it were measured: allow more time"
+        ));
+    }
+    let ratios: Option<Vec<f64>> = later.iter().map(|pair| pair.log_ratio(statistic)).collect();
+    let change = ratios.and_then(|ratios| median(&ratios)).map(|log| 100.0 * log.exp_m1());
+    match change {
+        Some(change) if change >= threshold_percent / 2.0 => None,
+        Some(change) => Some(format!("{pairs} pairs measured later show {change:+.1} %")),
+        None => Some("the pairs measured later have too few samples".to_owned()),
+    }
+}
+
+/// What of the samples of a pair is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Statistic {
+    /// The fastest sample.
+    Fastest,
+    /// The median.
+    Median,
+    /// The upper quartile of the samples that were not interrupted.
+    UninterruptedUpperQuartile,
+    /// The upper quartile of all samples.
+    UpperQuartile,
+}
+
+impl Statistic {
+    /// Those that are compared beyond the fastest sample.
+    const OF_DISTRIBUTION: [Self; 3] = [Self::Median, Self::UninterruptedUpperQuartile, Self::UpperQuartile];
+
+    /// Its value of one side of a pair, in nanoseconds; `None` if there are too few samples.
+    fn of(self, times: &[f64]) -> Option<f64> {
+        let fastest = times.iter().copied().reduce(f64::min)?;
+        if self == Self::Fastest {
+            return Some(fastest);
+        }
+        if times.len() < LEAST_SAMPLES {
+            return None;
+        }
+        match self {
+            Self::Fastest => Some(fastest),
+            Self::Median => median(times),
+            Self::UpperQuartile => quantile(times, 0.75),
+            Self::UninterruptedUpperQuartile => {
+                let kept: Vec<f64> = times.iter().copied().filter(|time| *time <= INTERRUPTED * fastest).collect();
+                quantile(&kept, 0.75)
+            }
+        }
+    }
+
+    /// Whether a change by the threshold alone denies a pass. The upper quartile of all samples follows every neighbor, so
+    /// only a clear change of it counts.
+    fn denies_pass(self) -> bool {
+        self != Self::UpperQuartile
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fastest => "fastest",
+            Self::Median => "median",
+            Self::UninterruptedUpperQuartile | Self::UpperQuartile => "upper quartile",
+        }
+    }
+}
+
+/// Nanoseconds of an iteration in each sample of a pair, baseline and current.
+struct PairTimes([Vec<f64>; 2]);
+
+impl PairTimes {
+    fn values(&self, statistic: Statistic) -> Option<[f64; 2]> {
+        Some([statistic.of(&self.0[0])?, statistic.of(&self.0[1])?])
+    }
+
+    fn log_ratio(&self, statistic: Statistic) -> Option<f64> {
+        let [before, after] = self.values(statistic)?;
+        Some((after / before).ln())
+    }
+
+    /// By how much the share of interrupted samples is higher on the current side.
+    fn share_grown(&self) -> f64 {
+        let [before, after] = self.0.each_ref().map(|times| {
+            let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
+            times.iter().filter(|time| **time > INTERRUPTED * fastest).count() as f64 / times.len().max(1) as f64
+        });
+        after - before
+    }
+}
+
+/// The pairs of a case; `None` if a side has none, or they do not belong together.
+fn pairs_of(id: &CaseId, runs: [&Run; 2]) -> Option<Vec<PairTimes>> {
+    let find = |run: &'_ Run| -> Option<BenchmarkResult> {
+        run.benchmarks.iter().find(|known| known.benchmark_id == *id).cloned()
+    };
+    let [before, after] = [find(runs[0])?, find(runs[1])?];
+    if before.samples.len() != after.samples.len() {
+        return None;
+    }
+    let times = |samples: &Samples| samples.per_iteration().ok();
+    let both = before.samples.iter().zip(&after.samples);
+    both.map(|(before, after)| Some(PairTimes([times(before)?, times(after)?]))).collect()
+}
+
+/// The judgment before confirmation, and the statistic of each case that something else than its fastest samples made
+/// Regressed.
+fn first_sight(
+    baseline: &Run,
+    current: &Run,
+    policy: &Policy,
+    now: Timestamp,
+) -> (ComparisonResult, BTreeMap<CaseId, Statistic>) {
+    let [before, after] = [baseline, current].map(std::slice::from_ref);
+    let sides = Sides { baseline: before, current: after, pairing: Pairing::Turns };
+    let mut result = judge(&sides, policy, &[], now);
+    let mut statistics = BTreeMap::new();
+    for shape in shapes(&result, [baseline, current], policy) {
+        let row = &mut result.comparisons[shape.row];
+        if let Some(statistic) = shape.judge(row, policy) {
+            statistics.insert(row.id.clone(), statistic);
+        }
+    }
+    for row in result.comparisons.iter_mut().filter(|row| row.verdict == Verdict::Regressed) {
+        let pairs = pairs_of(&row.id, [baseline, current]).map_or(0, |pairs| pairs.len());
+        if pairs < LEAST_PAIRS && row.metric == timed::TIME {
+            row.verdict = Verdict::Inconclusive;
+            row.reason_code = ReasonCode::TooFewSamples;
+            row.change_status = None;
+            row.reason = format!("{}; in {pairs} pairs of processes, and a verdict needs {LEAST_PAIRS}", row.reason);
+        }
+    }
+    (counted(result, policy), statistics)
+}
+
+fn counted(mut result: ComparisonResult, policy: &Policy) -> ComparisonResult {
+    result.verdict = summary::overall(&result.comparisons);
+    result.summary = summary::summarize(&result.comparisons, &result.threshold_checks, policy);
+    result
+}
+
+/// How the distribution of a case changed.
+struct Shape {
+    /// The place of its row.
+    row: usize,
+    findings: Vec<(Statistic, Pair, PairConclusion)>,
+    /// Mean growth of the share of interrupted samples, less two standard errors.
+    share_grown: f64,
+    /// Comparisons that were judged together.
+    questions: usize,
+}
+
+/// Judges the distribution of every case of which a time was compared, all of them together.
+fn shapes(result: &ComparisonResult, runs: [&Run; 2], policy: &Policy) -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    let mut asked: Vec<(usize, Statistic, Pair)> = Vec::new();
+    for (row, comparison) in result.comparisons.iter().enumerate() {
+        if comparison.metric != timed::TIME || comparison.confidence_interval.is_none() {
+            continue;
+        }
+        let Some(pairs) = pairs_of(&comparison.id, runs) else { continue };
+        let grown: Vec<f64> = pairs.iter().map(PairTimes::share_grown).collect();
+        let error = std_dev(&grown).unwrap_or(f64::INFINITY) / (grown.len() as f64).sqrt();
+        let share_grown = mean(&grown).unwrap_or_default() - 2.0 * error;
+        for statistic in Statistic::OF_DISTRIBUTION {
+            let values: Option<Vec<[f64; 2]>> = pairs.iter().map(|pair| pair.values(statistic)).collect();
+            let pair = values.and_then(|values| pair_of(&values, comparison.threshold_percent / 100.0));
+            asked.extend(pair.map(|pair| (shapes.len(), statistic, pair)));
+        }
+        shapes.push(Shape { row, findings: Vec::new(), share_grown, questions: 0 });
+    }
+    let pairs: Vec<Pair> = asked.iter().map(|(_, _, pair)| pair.clone()).collect();
+    let questions = pairs.len();
+    let findings = compare(&pairs, ErrorRates { alpha: policy.alpha(), miss: policy.miss() });
+    for ((shape, statistic, pair), finding) in asked.into_iter().zip(findings) {
+        shapes[shape].questions = questions;
+        shapes[shape].findings.push((statistic, pair, finding));
+    }
+    shapes
+}
+
+/// The values of both sides, in nanoseconds, as a question.
+fn pair_of(values: &[[f64; 2]], threshold: f64) -> Option<Pair> {
+    let side = |which: usize| Side::new(values.iter().map(|pair| pair[which] / 1e6).collect());
+    let ratios = values.iter().map(|[before, after]| (after / before).ln()).collect();
+    Some(Pair { baseline: side(0)?, current: side(1)?, ratios: Some(ratios), better: Better::Lower, threshold })
+}
+
+impl Shape {
+    /// Changes `row` if the distribution of its samples became slower; returns the statistic that made it Regressed.
+    fn judge(&self, row: &mut Comparison, policy: &Policy) -> Option<Statistic> {
+        if row.verdict == Verdict::Regressed {
+            return None;
+        }
+        let clearly = |(_, pair, finding): &&(Statistic, Pair, PairConclusion)| {
+            finding.verdict == Verdict::Regressed && finding.change >= CLEARLY * pair.threshold
+        };
+        if let Some((statistic, pair, finding)) = self.findings.iter().find(clearly) {
+            let context =
+                reason::ReasonContext { pairs: self.questions, alpha: policy.alpha(), unit: Unit::Milliseconds };
+            let reason = reason::of_statistic(pair, finding, context, statistic.name());
+            let found = timed::comparison(row.id.clone(), timed::TIME, pair, finding, context);
+            *row = Comparison { reason, ..found };
+            return Some(*statistic);
+        }
+        if !matches!(row.verdict, Verdict::Unchanged | Verdict::Improved) {
+            return None;
+        }
+        let denied = self
+            .findings
+            .iter()
+            .find(|(statistic, pair, finding)| statistic.denies_pass() && finding.change >= pair.threshold);
+        let slower = match denied {
+            Some((statistic, _, finding)) => {
+                format!("the {} of its samples is {} slower", statistic.name(), reason::percent_of(finding.change))
+            }
+            None if self.share_grown > SHARE_GROWN => {
+                format!("more of its samples take over {INTERRUPTED} times as long as the fastest")
+            }
+            None => return None,
+        };
+        row.verdict = Verdict::Inconclusive;
+        row.reason_code = ReasonCode::MedianWorse;
+        row.change_status = None;
+        row.reason = format!("{}, but {slower}: measure more replicates", row.reason);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;
