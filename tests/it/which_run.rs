@@ -140,6 +140,48 @@ fn a_run_of_another_commit_is_no_verdict_and_the_command_that_names_it_is_told()
 }
 
 #[test]
+fn a_tree_with_changes_is_not_judged_by_a_run_without_them() {
+    let bench = Bench::new();
+    let git = |words: &[&str]| crate::common::revisions::git(&bench, words);
+    bench.write("source.rs", "one");
+    bench.write("baselines/other/kept.json", "{}");
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "first"]);
+    let measure = || {
+        let words = [&["run", "gemm", "--axis", "shape=32x32x32"][..], &SMALL, &["--id-file", "id"]].concat();
+        bench.run(&words).expect(0);
+        std::fs::read_to_string(bench.path("id")).unwrap().trim().to_owned()
+    };
+    let is_refused = |id: &str| {
+        let verbs = [&["gate"][..], &["gate", "--against-history"]];
+        let refused = verbs.map(|words| {
+            let told = bench.run(words).expect(4).stdout;
+            let is_refused = told.contains("measure first with `rusty-stack-bench run`");
+            assert_eq!(is_refused, told.contains(&format!("gate --current {id}")), "{told}");
+            is_refused
+        });
+        assert_eq!(refused[0], refused[1]);
+        refused[0]
+    };
+    let clean = measure();
+    assert!(!is_refused(&clean), "the id file is not tracked");
+    bench.write("source.rs", "two");
+    assert!(is_refused(&clean));
+    git(&["add", "source.rs"]);
+    assert!(is_refused(&clean));
+    let changed = measure();
+    assert!(!is_refused(&changed));
+    bench.write("source.rs", "three");
+    assert!(is_refused(&changed), "the changes are other ones");
+    bench.write("source.rs", "one");
+    assert!(is_refused(&changed));
+    bench.write("source.rs", "two");
+    bench.write("baselines/other/kept.json", "{ }");
+    assert!(!is_refused(&changed), "a baseline is no source");
+}
+
+#[test]
 fn one_thing_spelled_in_two_ways_is_no_second_measurement() {
     let (bench, run) = with_run();
     for case in ["one", "two"] {
