@@ -103,8 +103,10 @@ fn merge(args: &ImportArgs, dir: &Path, results: &Path) -> CliResult {
 fn is_parquet(path: &Path) -> bool {
     use std::io::Read as _;
     let mut begin = [0; 4];
-    let is_file = path.is_file();
-    is_file && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *b"PAR1"
+    // A pipe would lack what is read of it here.
+    path.is_file()
+        && rsb_store::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
+        && begin == *b"PAR1"
 }
 
 /// Writes each run of a file of Parquet into `dir`.

@@ -1,5 +1,7 @@
 //! Which run the gate judges where nobody names one, and what passes for two measurements.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::common::made_up::{again, scale, with_baseline};
@@ -102,6 +104,57 @@ fn a_run_that_may_be_the_latest_and_cannot_be_read_is_no_verdict() {
     }
     std::fs::remove_file(bench.path(newest)).unwrap();
     judged(&bench, 0);
+}
+
+#[test]
+fn what_is_newest_and_no_file_that_can_be_read_is_reported_and_not_missed() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let (bench, _) = with_run();
+    for (name, make, word) in [
+        ("third.json", (|path| std::os::unix::fs::symlink("nowhere", path).unwrap()) as fn(&Path), "No such file"),
+        ("third.json", |path| mknodat(CWD, path, FileType::Fifo, Mode::RUSR, 0).unwrap(), "it is a pipe"),
+        ("third.json", |path| std::fs::create_dir(path).unwrap(), "it is a directory"),
+        ("third.JSON", |path| std::fs::hard_link(path.with_file_name("second.json"), path).unwrap(), "lower case"),
+        ("first.json", |path| std::os::unix::fs::symlink("..", path).unwrap(), "it is a directory"),
+    ] {
+        let path = bench.path("benchmark_results/runs").join(name);
+        make(&path);
+        let ended = bench.run(&["gate", "--budget", "0s"]).expect(4);
+        let told = format!("{name}` may be a later run");
+        assert!(ended.stdout.contains(&told) && ended.stdout.contains(word), "{word}: {}", ended.stdout);
+        let checked = bench.run(&["store", "check"]);
+        assert!(checked.stdout.contains(name) && checked.stdout.contains(word), "{word}: {}", checked.stdout);
+        std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir(&path)).unwrap();
+    }
+    judged(&bench, 0);
+}
+
+#[test]
+fn a_pipe_or_device_that_is_named_in_place_of_a_file_is_refused_at_once() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let (bench, _) = with_run();
+    mknodat(CWD, bench.path("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", bench.path("device")).unwrap();
+    for (file, kind) in [("fifo", "it is a pipe"), ("device", "it is a device")] {
+        for words in [
+            &["gate", "--policy", file][..],
+            &["gate", "--config", file],
+            &["gate", "--environment", &format!("current={file}")],
+            &["run", "--custom", file],
+            &["run", "--sweep", file],
+            &["trend", "--input", file],
+            &["import", file],
+            &["models", "list", "--catalogue", file],
+            &["chart", "trend", "--input", file],
+            &["config", "check", file],
+            &["recommend", "--prices", file],
+        ] {
+            let ended = bench.run(words).expect(2);
+            assert!(ended.stderr.contains(kind) && ended.stderr.contains(file), "{words:?}: {}", ended.stderr);
+        }
+    }
+    let ended = bench.run(&["gate", "--budget", "0s", "--config", "/dev/null"]);
+    ended.expect(0);
 }
 
 #[test]

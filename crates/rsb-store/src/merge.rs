@@ -64,7 +64,7 @@ impl Store {
     /// When nothing can be written here, or the index does not answer.
     pub fn merge(&self, dir: &Path, mut told: impl FnMut(MergedFile)) -> Result<(), StoreError> {
         let nested = dir.join(RUNS);
-        let files = files::files_in(if nested.is_dir() { &nested } else { dir }, ".json");
+        let files = files::documents_in(if nested.is_dir() { &nested } else { dir });
         let mut heads = Vec::new();
         for path in files {
             match head(path) {

@@ -1,6 +1,7 @@
 //! A directory of results: opening it, finding runs in it, writing to it.
 
 use std::cell::{Ref, RefCell};
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use rsb_model::run::Counts;
@@ -266,7 +267,9 @@ impl Store {
     pub fn left_out_after(&self, latest: Option<&RunId>) -> Vec<(PathBuf, String)> {
         let runs = self.results_dir.join(RUNS);
         let own = latest.map(|id| runs.join(format!("{id}.json")));
-        let written = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
+        // Of a link that itself may be newer than what it leads to.
+        let changed = |meta: std::io::Result<Metadata>| meta.and_then(|meta| meta.modified()).ok();
+        let written = |path: &Path| changed(path.metadata()).max(changed(path.symlink_metadata()));
         let is_later = |path: &Path| {
             let Some(own) = &own else { return true };
             path.file_name() > own.file_name() || written(path) >= written(own)

@@ -4,7 +4,6 @@
 //! is not is named with its line.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +13,7 @@ use rsb_model::{Better, Timestamp, Unit};
 
 use crate::history::{Series, SeriesPoint};
 use crate::index::better_from;
+use crate::input;
 
 /// Why a CSV cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +60,7 @@ const CURE_CSV: &str = "give each line as many fields as the header, in UTF-8, a
 /// # Errors
 /// When it cannot be read, holds no figure, or a line is wrong.
 pub fn read_series(path: &Path) -> Result<Vec<Series>, TrendInputError> {
-    let file = File::open(path).map_err(|source| TrendInputError::Io { path: path.to_owned(), source })?;
+    let file = input::open(path).map_err(|source| TrendInputError::Io { path: path.to_owned(), source })?;
     read_series_from(file, path)
 }
 
