@@ -216,3 +216,63 @@ fn a_long_comment_is_cut_and_posted() {
     let posted = std::fs::read_to_string(bench.path("posted")).unwrap();
     assert!((60_000..65_536).contains(&posted.len()), "{}", posted.len());
 }
+
+/// Runs `scripts/action_gate.sh` in a repository on the event `before`, and returns its exit code, the revision that it compares
+/// with, and what it writes for the runner and for people.
+fn gated(bench: &Bench, before: &str) -> (Option<i32>, String, String) {
+    use std::os::unix::fs::PermissionsExt;
+    let program = bench.write("runner/program", "#!/bin/sh\necho \"$3\" >against\n");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let _ = std::fs::remove_file(bench.path("against"));
+    let output = Command::new(script("scripts/action_gate.sh"))
+        .current_dir(bench.dir.path())
+        .envs([("AGAINST", ""), ("BASE", ""), ("BEFORE", before), ("DEFAULT_BRANCH", "main")])
+        .envs([
+            ("PROGRAM", program),
+            ("RUNNER_TEMP", bench.path("runner")),
+            ("GITHUB_OUTPUT", bench.path("runner/output")),
+        ])
+        .env_remove("GITHUB_STEP_SUMMARY")
+        .output()
+        .unwrap();
+    let read = |name: &str| std::fs::read_to_string(bench.path(name)).unwrap_or_default();
+    let said = read("runner/output") + &String::from_utf8_lossy(&output.stderr);
+    (output.status.code(), read("against").trim().to_owned(), said)
+}
+
+#[test]
+fn a_push_is_compared_with_the_commit_before_it_or_where_its_branch_began() {
+    const NEW: &str = "0000000000000000000000000000000000000000";
+    let bench = Bench::new();
+    let git = |words: &[&str]| crate::common::revisions::git(&bench, words);
+    let commit = |name: &str| {
+        git(&["commit", "--quiet", "--allow-empty", "-m", name]);
+        git(&["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    git(&["init", "--quiet", "--initial-branch", "main"]);
+    let (first, second) = (commit("first"), commit("second"));
+    git(&["update-ref", "refs/remotes/origin/main", &second]);
+    let (third, fourth) = (commit("third"), commit("fourth"));
+    for (before, against) in [(&second, &second), (&third, &third), (&first, &first), (&NEW.to_owned(), &second)] {
+        let (code, found, said) = gated(&bench, before);
+        assert_eq!((code, &found), (Some(0), against), "{said}");
+    }
+    // A force push: what was there is no part of the history any more, or not even in the clone.
+    git(&["reset", "--quiet", "--hard", &third]);
+    commit("another fourth");
+    for before in [&fourth, "0123456789abcdef0123456789abcdef01234567"] {
+        let (code, found, said) = gated(&bench, before);
+        assert_eq!((code, found), (Some(0), second.clone()), "{said}");
+    }
+    // A new default branch, and one without a common history.
+    git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    for (before, cause) in [(NEW, "the branch is new"), (&*fourth, "(a force push)")] {
+        let (code, found, said) = gated(&bench, before);
+        assert_eq!((code, found.as_str()), (Some(4), ""), "{said}");
+        assert!(said.contains("verdict=none") && said.contains(cause), "{said}");
+    }
+    git(&["checkout", "--quiet", "--orphan", "other"]);
+    commit("root");
+    let (code, _, said) = gated(&bench, NEW);
+    assert!(code == Some(4) && said.contains("no common ancestor"), "{said}");
+}
