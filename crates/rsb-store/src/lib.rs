@@ -62,7 +62,7 @@ pub use history::{Fingerprints, HistoryFilter, HistoryRow, Series, SeriesFilter,
 pub use input::{open, read_text};
 pub use journal::{Journal, begins_as_run_id, new_run_id, progress_of};
 pub use line::{KnownCase, LinePoint, SeriesName};
-pub use merge::MergedFile;
+pub use merge::{MergedFile, TakenRun};
 pub use programs::{KeptProgram, NotKept, Programs};
 pub use prune::{PrunePlan, PruneRule};
 pub use question::HistoryQuestion;

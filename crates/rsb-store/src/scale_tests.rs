@@ -344,7 +344,8 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
     let other = tempfile::tempdir().unwrap();
     fs::write(other.path().join("copy.json"), crate::sealed_text(&copy).unwrap()).unwrap();
     assert_eq!(told(&store, other.path()), ["duplicate run-001"]);
-    assert_eq!(store.twin_of(&copy).unwrap().unwrap().0, "run-001");
+    let taken = store.take_in(&copy).unwrap();
+    assert_eq!((taken.run_id.0.as_str(), taken.is_new), ("run-001", false));
     let ids: Vec<String> = store.runs().unwrap().into_iter().map(|run| run.run_id.0).collect();
     assert_eq!(ids, ["run-002", "run-001", "run-000", "back"]);
     assert_eq!(store.latest().unwrap().unwrap().run_id.0, "run-000", "the one that was measured here");
