@@ -28,27 +28,14 @@ fn judged(bench: &Bench, code: i32) -> Value {
 }
 
 #[test]
-fn the_latest_run_is_the_one_measured_last_whatever_clocks_say() {
+fn the_latest_run_is_the_one_of_the_latest_time() {
     let (bench, run) = with_run();
-    let mut slower = again(&run, "first");
-    (slower["sequence"], slower["started"]) = (1.into(), "2096-01-01T00:00:00Z".into());
+    let mut slower = again(&run, "third");
+    slower["sequence"] = 3.into();
+    slower["started"] = later(&run).into();
     scale(&mut slower["benchmarks"][3], 2.0);
     stored(&bench, &slower);
-    assert_eq!(judged(&bench, 0)["current_run_id"], "second");
-    let named = bench.run(&["gate", "--json", "--current", "first"]).expect(3).json();
-    let notes = named["notes"].as_array().unwrap();
-    assert!(
-        notes.iter().any(|note| note["code"] == "clock" && note["text"].as_str().unwrap().contains("2096")),
-        "{notes:?}"
-    );
-    // A clock that was set back does not hide the run that was just made, from any verb.
-    let mut back = again(&run, "third");
-    (back["sequence"], back["started"]) = (3.into(), "1999-01-01T00:00:00Z".into());
-    scale(&mut back["benchmarks"][3], 2.0);
-    stored(&bench, &back);
-    let result = judged(&bench, 3);
-    assert_eq!(result["current_run_id"], "third");
-    assert!(result["notes"][0]["text"].as_str().unwrap().starts_with("the run third was measured"), "{result}");
+    assert_eq!(judged(&bench, 3)["current_run_id"], "third");
     bench.run(&["report", "--output", "report.md"]).expect(0);
     assert!(std::fs::read_to_string(bench.path("report.md")).unwrap().contains("third"));
     assert!(bench.run(&["baseline", "save", "again"]).expect(0).stdout.contains("saved again"));
@@ -56,8 +43,53 @@ fn the_latest_run_is_the_one_measured_last_whatever_clocks_say() {
     // What another tool measured is judged by name only.
     let mut imported = again(&run, "imported");
     (imported["imported"], imported["sequence"]) = (true.into(), Value::Null);
+    imported["started"] = "2096-01-01T00:00:00Z".into();
     stored(&bench, &imported);
     assert_eq!(judged(&bench, 3)["current_run_id"], "third");
+    // Of two runs of one time the name of the file decides.
+    let mut same = again(&slower, "second-again");
+    same["sequence"] = 1.into();
+    stored(&bench, &same);
+    assert_eq!(judged(&bench, 3)["current_run_id"], "third");
+}
+
+#[test]
+fn a_forged_or_missing_number_in_the_sequence_reorders_nothing_and_is_reported() {
+    let (bench, run) = with_run();
+    let mut slower = again(&run, "third");
+    slower["started"] = later(&run).into();
+    scale(&mut slower["benchmarks"][3], 2.0);
+    for (number, of_passing) in [(json!(1), json!(2)), (Value::Null, json!(2)), (json!(3), json!(u64::MAX))] {
+        slower["sequence"] = number.clone();
+        stored(&bench, &slower);
+        let mut passing = run.clone();
+        passing["sequence"] = of_passing;
+        stored(&bench, &passing);
+        for words in [&["gate", "--budget", "0s"][..], &["gate", "--baseline-optional"]] {
+            let ended = bench.run(words).expect(4);
+            assert!(ended.stdout.contains("the run third is the latest by its time, and second"), "{}", ended.stdout);
+        }
+        let told = bench.run(&["report", "--output", "report.md"]).expect(0);
+        assert!(told.stderr.contains("the latest by its time, and second"), "{}", told.stderr);
+        assert!(std::fs::read_to_string(bench.path("report.md")).unwrap().contains("third"), "{number}");
+        let checked = bench.run(&["store", "check"]).expect(0).stderr;
+        let is_told = checked.contains("by their times before it");
+        assert_eq!(is_told, !number.is_null(), "{number}: {checked}");
+        bench.run(&["gate", "--current", "third", "--budget", "0s"]).expect(3);
+        bench.run(&["gate", "--current", "second", "--budget", "0s"]).expect(0);
+    }
+    // Without any numbers, as in files of an older program, time alone decides.
+    let mut passing = run.clone();
+    (slower["sequence"], passing["sequence"]) = (Value::Null, Value::Null);
+    stored(&bench, &slower);
+    stored(&bench, &passing);
+    assert_eq!(judged(&bench, 3)["current_run_id"], "third");
+}
+
+/// A time after that of `run`.
+fn later(run: &Value) -> String {
+    let started: rsb_model::Timestamp = run["started"].as_str().unwrap().parse().unwrap();
+    (started + std::time::Duration::from_mins(1)).to_string()
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub struct StoreCheck {
     pub values: usize,
     /// What is not as it should be.
     pub problems: Vec<StoreProblem>,
-    /// Pairs of runs between which the clock went back: the first was measured before the second.
+    /// Pairs of runs whose order by time is not that of their numbers in the sequence, by which the first is before the second.
     pub clock_jumps: Vec<(RunId, RunId)>,
 }
 

@@ -70,7 +70,7 @@ struct Head {
 impl Store {
     /// Takes in the runs of `dir`, a directory of results or of run files, oldest first. `told` hears of each when it is on
     /// disk here. Their places in the sequence of the other directory say nothing here and are left out: they lie by their
-    /// own times, and the latest run is one that was measured into this directory where there is any.
+    /// own times.
     ///
     /// # Errors
     /// When nothing can be written here, or the index does not answer.

@@ -1,4 +1,4 @@
-//! Which run is meant where nobody names one: the one measured last in these results, if that is beyond doubt.
+//! Which run is meant if none is named: the latest of these results by its time, if that is beyond doubt.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::{EngineError, Listener};
 /// The run that was measured last.
 ///
 /// # Errors
-/// When there is none (no verdict), or another may be the latest one: one that is being measured, or whose file cannot
-/// be read.
+/// When there is none (no verdict), or another may be the latest one: one that is being measured, whose file cannot be read, or
+/// that has a higher number in the sequence of runs.
 pub fn latest(store: &Store) -> Result<Run, EngineError> {
     let run = known_latest(store)?;
     match doubt(store, &run) {
@@ -60,10 +60,18 @@ fn doubt(store: &Store, run: &Run) -> Option<String> {
             living.run_id, run.run_id
         ));
     }
-    let (path, problem) = store.left_out_after(Some(&run.run_id)).into_iter().next()?;
+    if let Some((path, problem)) = store.left_out_after(Some(&run.run_id)).into_iter().next() {
+        return Some(format!(
+            "`{}` may be a later run than {}: {problem}. Restore or remove it, or name the run that is meant",
+            path.display(),
+            run.run_id
+        ));
+    }
+    // A clock was set back, or a file has a number that is not its own.
+    let last = store.last_in_sequence().ok().flatten().filter(|last| *last != run.run_id)?;
     Some(format!(
-        "`{}` may be a later run than {}: {problem}. Restore or remove it, or name the run that is meant",
-        path.display(),
+        "the run {} is the latest by its time, and {last} by its number in the sequence of runs: name the run that is meant, \
+         or remove the other one",
         run.run_id
     ))
 }
