@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The second step of action.yml: gates the tree against AGAINST, else BASE, else the commit before this one. Shows the verdict
-# on the page of the job, and ends with the exit code of `gate`.
+# The second step of action.yml: gates the tree against the revision that action_base.sh finds. Shows the verdict on the page
+# of the job, and ends with the exit code of `gate`.
 set -euo pipefail
 
-against="${AGAINST:-${BASE:-HEAD~1}}"
+against=$("$(dirname "${BASH_SOURCE[0]}")/action_base.sh") || { code=$?; echo "verdict=none" >>"$GITHUB_OUTPUT"; exit "$code"; }
 if ! git rev-parse --verify --quiet "$against^{commit}" >/dev/null; then
     echo "::error::$against is not in this clone: give actions/checkout \`fetch-depth: 0\`" >&2
     exit 2

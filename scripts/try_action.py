@@ -2,7 +2,8 @@
 """Follows the README's workflow for other projects in a scratch repository, as a runner does: step by step.
 
 Reads the workflow from README.md and the steps of action.yml, puts in what GitHub would put in, and runs each step. On a pull
-request that changes a comment it must end with `unchanged`, on one that slows a function with `regressed`. Needs PyYAML.
+request that changes a comment it must end with `unchanged`, on one that slows a function with `regressed`, and on a push of two
+commits of which the first slows a function with `regressed`. Needs PyYAML.
 
 Usage: scripts/try_action.py PROGRAM    the built program, which is handed to the action with its SHA-256
 """
@@ -42,11 +43,12 @@ def expressions(text: str, known: dict[str, str]) -> str:
     return re.sub(r"\$\{\{\s*([\w.-]+)\s*\}\}", value, text)
 
 
-def act(repository: Path, base: str, inputs: dict[str, str]) -> tuple[int, dict[str, str]]:
-    """Runs the steps of action.yml; the exit code of the last one, and the action's outputs."""
+def act(repository: Path, event: dict[str, str], inputs: dict[str, str]) -> tuple[int, dict[str, str]]:
+    """Runs the steps of action.yml on what `github.event` has; the exit code of the last one, and the action's outputs."""
     action = yaml.safe_load((HERE / "action.yml").read_text())
     known = {f"inputs.{name}": inputs.get(name, str(given.get("default", ""))) for name, given in action["inputs"].items()}
-    known |= {"github.action_path": str(HERE), "github.event.pull_request.base.sha": base}
+    events = ["pull_request.base.sha", "before", "repository.default_branch"]
+    known |= {"github.action_path": str(HERE)} | {f"github.event.{name}": event.get(name, "") for name in events}
     with tempfile.TemporaryDirectory() as runner:
         code = 0
         for step in action["runs"]["steps"]:
@@ -90,6 +92,7 @@ def main() -> int:
         os.environ["CARGO_TARGET_DIR"] = str(Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target")).resolve() / "action")
         library = "src/lib.rs"
         text = (origin / library).read_text()
+        pull_request = {"pull_request.base.sha": git(origin, "rev-parse", "main"), "repository.default_branch": "main"}
         changes = [("comment", "// A comment.\n" + text, 0, "unchanged"), ("slower", text.replace(*SLOW), 3, "regressed")]
         for name, changed, code, verdict in changes:
             git(origin, "checkout", "--quiet", "-b", name, "main")
@@ -98,12 +101,18 @@ def main() -> int:
             # What `actions/checkout` gives a pull request: the whole history, and its head merged into the base.
             shutil.rmtree(checkout, ignore_errors=True)
             git(Path(scratch), "clone", "--quiet", "--branch", name, str(origin), str(checkout))
-            ended, outputs = act(checkout, git(origin, "rev-parse", "main"), inputs)
+            ended, outputs = act(checkout, pull_request, inputs)
             right = (ended, outputs["verdict"], outputs["json"]) == (code, verdict, "written") and outputs["summary"]
             print(f"{name}: exit {ended}, verdict `{outputs['verdict']}`, expected {code}, `{verdict}`", flush=True)
             wrong |= 0 if right else 1
+        # A push of two commits, the first of which is slower.
+        git(checkout, "commit", "--quiet", "--allow-empty", "--message", "another")
+        push = {"before": git(origin, "rev-parse", "main"), "repository.default_branch": "main"}
+        ended, outputs = act(checkout, push, inputs)
+        print(f"push: exit {ended}, verdict `{outputs['verdict']}`, expected 3, `regressed`", flush=True)
+        wrong |= 0 if (ended, outputs["verdict"]) == (3, "regressed") else 1
         # A program that is not the one whose checksum is known does not run.
-        ended, outputs = act(checkout, git(origin, "rev-parse", "main"), inputs | {"binary-sha256": "0" * 64})
+        ended, outputs = act(checkout, pull_request, inputs | {"binary-sha256": "0" * 64})
         print(f"another checksum: exit {ended}, expected 2", flush=True)
         wrong |= 0 if ended == 2 else 1
     return wrong

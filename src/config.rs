@@ -250,8 +250,7 @@ impl Config {
     /// # Errors
     /// When it cannot be read, is not TOML, has an unknown key, or a value is out of range.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let text = rsb_store::read_text(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         Self::parse(&text).map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
     }
 
@@ -262,7 +261,8 @@ impl Config {
     pub fn find(named: Option<&Path>) -> Result<Self, ConfigError> {
         match named {
             Some(path) => Self::read(path),
-            None if Path::new(FILE_NAME).exists() => Self::read(Path::new(FILE_NAME)),
+            // A link that leads nowhere is there, too.
+            None if Path::new(FILE_NAME).symlink_metadata().is_ok() => Self::read(Path::new(FILE_NAME)),
             None => Ok(Self::default()),
         }
     }

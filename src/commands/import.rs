@@ -36,14 +36,14 @@ pub fn run(args: &ImportArgs) -> CliResult {
     let mut run = import::import(&args.file, format).map_err(CliError::usage)?;
     run.run_id = new_run_id(run.started, None);
     let store = Store::open_for_writing(&directories.results).map_err(CliError::usage)?;
-    if let Some(known) = store.twin_of(&run)? {
-        show::text(&format!("nothing was taken in: the run {known} holds these results already"))?;
-        return Ok(if run.counts().measured == 0 { Exit::Nothing } else { Exit::Pass });
-    }
-    let mut journal = store.begin(&run)?;
-    run.run_id = journal.run().run_id.clone();
-    let path = journal.finish(&run)?;
     let counts = run.counts();
+    let exit = if counts.measured == 0 { Exit::Nothing } else { Exit::Pass };
+    let taken = store.take_in(&run)?;
+    run.run_id = taken.run_id;
+    if !taken.is_new {
+        show::text(&format!("nothing was taken in: the run {} holds these results already", run.run_id))?;
+        return Ok(exit);
+    }
     for line in failures(&run) {
         console::say(&line);
     }
@@ -52,9 +52,9 @@ pub fn run(args: &ImportArgs) -> CliResult {
         format_count(counts.measured, "case", "cases"),
         counts.skipped,
         counts.failed,
-        path.display()
+        taken.path.display()
     ))?;
-    Ok(if counts.measured == 0 { Exit::Nothing } else { Exit::Pass })
+    Ok(exit)
 }
 
 /// How many files came to what.
@@ -103,8 +103,10 @@ fn merge(args: &ImportArgs, dir: &Path, results: &Path) -> CliResult {
 fn is_parquet(path: &Path) -> bool {
     use std::io::Read as _;
     let mut begin = [0; 4];
-    let is_file = path.is_file();
-    is_file && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *b"PAR1"
+    // A pipe would lack what is read of it here.
+    path.is_file()
+        && rsb_store::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
+        && begin == *b"PAR1"
 }
 
 /// Writes each run of a file of Parquet into `dir`.

@@ -123,7 +123,7 @@ fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), CliError> {
 pub(super) fn own_models(file: Option<&Path>) -> Result<Vec<ModelRow>, CliError> {
     let Some(file) = file else { return Ok(Vec::new()) };
     let named = || format!("models of {}", file.display());
-    let text = std::fs::read_to_string(file).with_context(named).map_err(CliError::usage)?;
+    let text = rsb_store::read_text(file).with_context(named).map_err(CliError::usage)?;
     let rows = models::parse(&text).with_context(named).map_err(CliError::usage)?;
     if let Some(taken) = rows.iter().find(|row| models::catalogue().iter().any(|known| known.name == row.name)) {
         let why = format!("`{}` is a model of the catalogue; give yours a name of its own", taken.name);

@@ -106,7 +106,7 @@ fn not_there(name: &str, own: &[ModelRow]) -> anyhow::Error {
 fn prices_of(file: &Path) -> Result<Prices, CliError> {
     let named = || format!("prices of {}", file.display());
     let unread = || format!("{}; name a file with a [[price]] of each machine", named());
-    let text = std::fs::read_to_string(file).with_context(unread).map_err(CliError::usage)?;
+    let text = rsb_store::read_text(file).with_context(unread).map_err(CliError::usage)?;
     Prices::parse(&text).with_context(named).map_err(CliError::usage)
 }
 

@@ -35,8 +35,8 @@ fn checked(results: &Path) -> CliResult {
     }
     for (first, second) in &found.clock_jumps {
         console::say(&format!(
-            "note: the clock went back between the runs {first} and {second}, which was measured after it: the latest run is \
-             found by the order of measuring, and trends go by the clock"
+            "note: by their numbers in the sequence of runs {second} was measured after {first}, by their times before it: a \
+             clock went back, or a number is not the run's own; runs are ordered by time"
         ));
     }
     let (runs, values) = (format_count(found.runs, "run", "runs"), format_count(found.values, "value", "values"));

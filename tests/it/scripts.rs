@@ -94,18 +94,58 @@ fn comparison(verdict: &str, rows: &[&str]) -> String {
     serde_json::json!({ "verdict": verdict, "comparisons": rows }).to_string()
 }
 
+/// What GitHub knows when `scripts/pr_comment.sh` is called, and what the run of pr-gate left.
+struct Event<'a> {
+    action: &'a str,
+    conclusion: &'a str,
+    /// The pull request that is open at the commit.
+    number: &'a str,
+    /// The id of the comment that is there, and the run that wrote it.
+    existing: &'a str,
+    /// The artifact; none if either is empty.
+    text: &'a str,
+    json: &'a str,
+}
+
+impl Default for Event<'_> {
+    fn default() -> Self {
+        Event { action: "completed", conclusion: "failure", number: "12", existing: "", text: TEXT, json: "" }
+    }
+}
+
+/// What the script did.
+struct Commented {
+    output: Output,
+    /// What it asked `gh`.
+    asked: String,
+    /// The comment that it wrote; empty if it wrote none.
+    posted: String,
+}
+
+impl Commented {
+    /// The line with the verdict.
+    fn headline(&self) -> &str {
+        assert!(self.output.status.success(), "{}", String::from_utf8_lossy(&self.output.stderr));
+        self.posted.lines().nth(2).unwrap_or_default()
+    }
+}
+
 /// Runs `scripts/pr_comment.sh` with a `gh` that notes what it is asked and answers as GitHub would, and a checker of schemas
 /// that refuses what holds the word `broken`.
-fn comment(bench: &Bench, (text, json): (&str, &str), (number, existing): (&str, &str)) -> (Output, String) {
+fn comment(event: &Event<'_>) -> Commented {
     use std::os::unix::fs::PermissionsExt;
-    bench.write("comment.md", text);
-    bench.write("comparison.json", json);
+    let bench = Bench::new();
+    for (name, content) in [("comment.md", event.text), ("comparison.json", event.json)] {
+        if !content.is_empty() {
+            bench.write(name, content);
+        }
+    }
     let gh = bench.write(
         "tools/gh",
         r#"#!/bin/sh
 echo "$*" >>"$NOTED"
 case "$*" in
-"run download"*) while [ "$1" != --dir ]; do shift; done; cp "$TEXT" "$JSON" "$2" ;;
+"run download"*) while [ "$1" != --dir ]; do shift; done; [ -e "$TEXT" ] && cp "$TEXT" "$2"; [ ! -e "$JSON" ] || cp "$JSON" "$2" ;;
 */pulls*) echo "$NUMBER" ;;
 *--paginate*) [ -z "$EXISTING" ] || echo "$EXISTING" ;;
 *--method*) for word in "$@"; do case "$word" in body=@*) cp "${word#body=@}" "$POSTED" ;; esac; done ;;
@@ -122,17 +162,18 @@ esac
         .envs([
             ("GH_REPO", "owner/name"),
             ("RUN", "7"),
-            ("CONCLUSION", "failure"),
             ("HEAD_OWNER", "fork"),
             ("HEAD_BRANCH", "b"),
             ("HEAD_SHA", "c0ffee"),
         ])
-        .envs([("NUMBER", number), ("EXISTING", existing)])
+        .envs([("ACTION", event.action), ("CONCLUSION", event.conclusion)])
+        .envs([("NUMBER", event.number), ("EXISTING", event.existing)])
         .envs([("NOTED", bench.path("noted")), ("POSTED", bench.path("posted"))])
         .envs([("TEXT", bench.path("comment.md")), ("JSON", bench.path("comparison.json"))])
         .output()
         .unwrap();
-    (output, std::fs::read_to_string(bench.path("noted")).unwrap())
+    let read = |name: &str| std::fs::read_to_string(bench.path(name)).unwrap_or_default();
+    Commented { output, asked: read("noted"), posted: read("posted") }
 }
 
 /// Whether `jq` is here, which reads the comparison; a test that needs it is skipped otherwise.
@@ -154,18 +195,28 @@ fn one_comment_is_posted_and_then_updated() {
     let json = comparison("Regressed", &["Regressed", "Unchanged"]);
     for (existing, expected) in [
         ("", "--method POST repos/owner/name/issues/12/comments"),
-        ("99", "--method PATCH repos/owner/name/issues/comments/99"),
+        ("99 7", "--method PATCH repos/owner/name/issues/comments/99"),
+        ("99 0", "--method PATCH repos/owner/name/issues/comments/99"),
     ] {
-        let bench = Bench::new();
-        let (output, noted) = comment(&bench, (TEXT, &json), ("12", existing));
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(noted.contains(expected) && noted.contains("head=fork:b"), "{noted}");
-        let posted = std::fs::read_to_string(bench.path("posted")).unwrap();
-        let first = posted.lines().nth(1).unwrap();
-        assert_eq!(first, "**REGRESSED**: 1 of 2 comparisons (the workflow ended with: failure)");
-        assert!(posted.starts_with("<!-- rusty-stack-bench:gate -->\n"), "{posted}");
-        assert!(posted.contains("written by the code of this pull request, at c0ffee"), "{posted}");
-        assert!(!posted.contains("@somebody"), "nobody is called: {posted}");
+        let done = comment(&Event { existing, json: &json, ..Event::default() });
+        let headline = "**REGRESSED** at c0ffee: 1 of 2 comparisons (the workflow ended with: failure)";
+        assert_eq!(done.headline(), headline);
+        assert!(done.asked.contains(expected) && done.asked.contains("head=fork:b"), "{}", done.asked);
+        assert!(done.posted.starts_with("<!-- rusty-stack-bench:gate -->\n<!-- run 7 -->\n"), "{}", done.posted);
+        assert!(done.posted.contains("written by the code of this pull request, at c0ffee"), "{}", done.posted);
+        assert!(!done.posted.contains("@somebody"), "nobody is called: {}", done.posted);
+    }
+}
+
+#[test]
+fn a_comment_says_that_a_new_run_measures_as_soon_as_it_starts() {
+    for action in ["requested", "in_progress"] {
+        let json = comparison("Unchanged", &["Unchanged"]);
+        let event = Event { action, conclusion: "", existing: "99 6", json: &json, ..Event::default() };
+        let done = comment(&event);
+        assert_eq!(done.headline(), "**MEASURING** c0ffee: no verdict yet");
+        assert!(done.asked.contains("--method PATCH") && !done.asked.contains("run download"), "{}", done.asked);
+        assert!(!done.posted.contains("PASS"), "{}", done.posted);
     }
 }
 
@@ -174,32 +225,67 @@ fn the_verdict_is_made_from_the_checked_document_and_never_better_than_the_workf
     if !has_jq() {
         return;
     }
-    for (verdict, rows, expected) in [
-        ("Inconclusive", &["Inconclusive", "Unchanged"][..], "**NO VERDICT**: 1 of 2 comparisons are undecided"),
-        ("Unchanged", &["Unchanged"], "**NO VERDICT**: the comparison passed, and the workflow did not"),
-        ("Unchanged", &["Regressed"], "**REGRESSED**: 1 of 1 comparisons"),
-        ("broken", &[], "**NO VERDICT**: the comparison does not fit the schema"),
+    for (verdict, rows, conclusion, expected) in [
+        ("Unchanged", &["Improved", "Unchanged"][..], "success", "**PASS** at c0ffee: none of 2 comparisons regressed"),
+        (
+            "Inconclusive",
+            &["Inconclusive", "Unchanged"],
+            "success",
+            "**NO VERDICT** for c0ffee: 1 of 2 comparisons are undecided",
+        ),
+        (
+            "Unchanged",
+            &["Inconclusive", "NotComparable"],
+            "success",
+            "**NO VERDICT** for c0ffee: 2 of 2 comparisons are undecided",
+        ),
+        ("Unchanged", &[], "success", "**NO VERDICT** for c0ffee: nothing was compared"),
+        ("Improved", &[], "failure", "**NO VERDICT** for c0ffee: nothing was compared"),
+        (
+            "Unchanged",
+            &["Unchanged"],
+            "failure",
+            "**NO VERDICT** for c0ffee: the comparison passed, and the workflow did not",
+        ),
+        ("Unchanged", &["Regressed"], "success", "**REGRESSED** at c0ffee: 1 of 1 comparisons"),
+        ("broken", &[], "success", "**NO VERDICT** for c0ffee: the comparison does not fit the schema"),
+        ("Regressed", &["Regressed"], "cancelled", "**NO VERDICT** for c0ffee: the workflow ended with cancelled"),
+        ("Unchanged", &["Unchanged"], "timed_out", "**NO VERDICT** for c0ffee: the workflow ended with timed_out"),
+        ("Unchanged", &["Unchanged"], "$(x)", "**NO VERDICT** for c0ffee: the workflow ended without a conclusion"),
     ] {
-        let bench = Bench::new();
-        comment(&bench, (TEXT, &comparison(verdict, rows)), ("12", ""));
-        let posted = std::fs::read_to_string(bench.path("posted")).unwrap();
-        assert!(posted.lines().nth(1).unwrap().starts_with(expected), "{posted}");
+        let done = comment(&Event { conclusion, json: &comparison(verdict, rows), ..Event::default() });
+        assert!(done.headline().starts_with(expected), "{}", done.posted);
     }
 }
 
 #[test]
-fn nothing_is_posted_for_a_stale_run_or_a_text_that_is_not_the_gates() {
+fn a_run_that_leaves_no_verdict_replaces_an_earlier_one() {
     if !has_jq() {
         return;
     }
-    let json = comparison("Unchanged", &[]);
-    let bench = Bench::new();
-    let (output, noted) = comment(&bench, ("<!-- rusty-stack-bench:gate -->\n", &json), ("", ""));
-    assert!(output.status.success() && !noted.contains("--method POST"), "{noted}");
-    for (text, json) in [("anything else", json.as_str()), (TEXT, "")] {
-        let bench = Bench::new();
-        let (output, noted) = comment(&bench, (text, json), ("12", ""));
-        assert!(!output.status.success() && !noted.contains("--method POST"), "{text} {json}: {noted}");
+    let json = comparison("Unchanged", &["Unchanged"]);
+    for (text, json, cause) in [
+        ("", "", "left no comment"),
+        ("anything else", &*json, "is not the gate's"),
+        (TEXT, "", "left no comparison"),
+        (TEXT, "not JSON", "cannot be read"),
+    ] {
+        let event = Event { conclusion: "success", existing: "99 6", text, json, ..Event::default() };
+        let done = comment(&event);
+        assert!(done.headline().starts_with("**NO VERDICT** for c0ffee: "), "{}", done.posted);
+        assert!(done.headline().contains(cause) && done.asked.contains("--method PATCH"), "{cause}: {}", done.posted);
+        assert!(!done.posted.contains("anything else"), "{}", done.posted);
+    }
+}
+
+#[test]
+fn nothing_is_posted_for_a_stale_commit_or_over_a_newer_run() {
+    let json = comparison("Unchanged", &["Unchanged"]);
+    for action in ["requested", "completed"] {
+        for (number, existing) in [("", "99 6"), ("12", "99 8")] {
+            let done = comment(&Event { action, number, existing, json: &json, ..Event::default() });
+            assert!(done.output.status.success() && done.posted.is_empty(), "{action} {number}: {}", done.asked);
+        }
     }
 }
 
@@ -208,11 +294,68 @@ fn a_long_comment_is_cut_and_posted() {
     if !has_jq() {
         return;
     }
-    let bench = Bench::new();
     let long = format!("<!-- rusty-stack-bench:gate -->\n{}", "ä line of a long comment\n".repeat(40_000));
-    let (output, noted) = comment(&bench, (&long, &comparison("Regressed", &["Regressed"])), ("12", ""));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(noted.contains("--method POST"), "{noted}");
-    let posted = std::fs::read_to_string(bench.path("posted")).unwrap();
-    assert!((60_000..65_536).contains(&posted.len()), "{}", posted.len());
+    let done = comment(&Event { text: &long, json: &comparison("Regressed", &["Regressed"]), ..Event::default() });
+    assert!(done.headline().starts_with("**REGRESSED**"), "{}", done.headline());
+    assert!((60_000..65_536).contains(&done.posted.len()), "{}", done.posted.len());
+}
+
+/// Runs `scripts/action_gate.sh` in a repository on the event `before`, and returns its exit code, the revision that it compares
+/// with, and what it writes for the runner and for people.
+fn gated(bench: &Bench, before: &str) -> (Option<i32>, String, String) {
+    use std::os::unix::fs::PermissionsExt;
+    let program = bench.write("runner/program", "#!/bin/sh\necho \"$3\" >against\n");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let _ = std::fs::remove_file(bench.path("against"));
+    let output = Command::new(script("scripts/action_gate.sh"))
+        .current_dir(bench.dir.path())
+        .envs([("AGAINST", ""), ("BASE", ""), ("BEFORE", before), ("DEFAULT_BRANCH", "main")])
+        .envs([
+            ("PROGRAM", program),
+            ("RUNNER_TEMP", bench.path("runner")),
+            ("GITHUB_OUTPUT", bench.path("runner/output")),
+        ])
+        .env_remove("GITHUB_STEP_SUMMARY")
+        .output()
+        .unwrap();
+    let read = |name: &str| std::fs::read_to_string(bench.path(name)).unwrap_or_default();
+    let said = read("runner/output") + &String::from_utf8_lossy(&output.stderr);
+    (output.status.code(), read("against").trim().to_owned(), said)
+}
+
+#[test]
+fn a_push_is_compared_with_the_commit_before_it_or_where_its_branch_began() {
+    const NEW: &str = "0000000000000000000000000000000000000000";
+    let bench = Bench::new();
+    let git = |words: &[&str]| crate::common::revisions::git(&bench, words);
+    let commit = |name: &str| {
+        git(&["commit", "--quiet", "--allow-empty", "-m", name]);
+        git(&["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    git(&["init", "--quiet", "--initial-branch", "main"]);
+    let (first, second) = (commit("first"), commit("second"));
+    git(&["update-ref", "refs/remotes/origin/main", &second]);
+    let (third, fourth) = (commit("third"), commit("fourth"));
+    for (before, against) in [(&second, &second), (&third, &third), (&first, &first), (&NEW.to_owned(), &second)] {
+        let (code, found, said) = gated(&bench, before);
+        assert_eq!((code, &found), (Some(0), against), "{said}");
+    }
+    // A force push: what was there is no part of the history any more, or not even in the clone.
+    git(&["reset", "--quiet", "--hard", &third]);
+    commit("another fourth");
+    for before in [&fourth, "0123456789abcdef0123456789abcdef01234567"] {
+        let (code, found, said) = gated(&bench, before);
+        assert_eq!((code, found), (Some(0), second.clone()), "{said}");
+    }
+    // A new default branch, and one without a common history.
+    git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    for (before, cause) in [(NEW, "the branch is new"), (&*fourth, "(a force push)")] {
+        let (code, found, said) = gated(&bench, before);
+        assert_eq!((code, found.as_str()), (Some(4), ""), "{said}");
+        assert!(said.contains("verdict=none") && said.contains(cause), "{said}");
+    }
+    git(&["checkout", "--quiet", "--orphan", "other"]);
+    commit("root");
+    let (code, _, said) = gated(&bench, NEW);
+    assert!(code == Some(4) && said.contains("no common ancestor"), "{said}");
 }

@@ -140,6 +140,37 @@ fn results_of_a_tool_are_taken_in_once() {
 }
 
 #[test]
+fn kill_9_during_an_import_of_a_tool_and_a_repeat_take_each_sample_once() {
+    const KILLS: u64 = 8;
+    let bench = Bench::new();
+    let case = |n: u32| format!(r#"{{"command": "c{n}", "times": [0.1, 0.2, 0.3]}}"#);
+    let cases: Vec<String> = (0..4_000).map(case).collect();
+    bench.write("h.json", &format!(r#"{{"results": [{}]}}"#, cases.join(",")));
+    let import = ["import", "h.json"];
+    for kill in 0..KILLS {
+        let mut child = bench.command(&import).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Something of it is on disk, under whatever name.
+        let runs = bench.path("benchmark_results/runs");
+        let has_begun = || {
+            let entries = std::fs::read_dir(&runs).into_iter().flatten().flatten();
+            entries.filter_map(|entry| entry.metadata().ok()).any(|file| file.len() > 0)
+        };
+        while child.try_wait().unwrap().is_none() && !has_begun() {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        std::thread::sleep(Duration::from_millis(kill * 20));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        bench.run(&import).expect(0);
+        let stored = bench.run(&["history", "--json"]).expect(0).json();
+        let runs = stored["runs"].as_array().unwrap();
+        assert_eq!((runs.len(), &runs[0]["measured"]), (1, &json!(4_000)), "kill {kill}: {stored:#}");
+        bench.run(&["store", "check"]).expect(0);
+        std::fs::remove_dir_all(bench.path("benchmark_results")).unwrap();
+    }
+}
+
+#[test]
 fn questions_are_answered_in_sql_and_by_name() {
     let (bench, run) = bench();
     write_days(&bench, &run, 5, "benchmark_results");

@@ -1,5 +1,7 @@
 //! Which run the gate judges where nobody names one, and what passes for two measurements.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::common::made_up::{again, scale, with_baseline};
@@ -26,27 +28,14 @@ fn judged(bench: &Bench, code: i32) -> Value {
 }
 
 #[test]
-fn the_latest_run_is_the_one_measured_last_whatever_clocks_say() {
+fn the_latest_run_is_the_one_of_the_latest_time() {
     let (bench, run) = with_run();
-    let mut slower = again(&run, "first");
-    (slower["sequence"], slower["started"]) = (1.into(), "2096-01-01T00:00:00Z".into());
+    let mut slower = again(&run, "third");
+    slower["sequence"] = 3.into();
+    slower["started"] = later(&run).into();
     scale(&mut slower["benchmarks"][3], 2.0);
     stored(&bench, &slower);
-    assert_eq!(judged(&bench, 0)["current_run_id"], "second");
-    let named = bench.run(&["gate", "--json", "--current", "first"]).expect(3).json();
-    let notes = named["notes"].as_array().unwrap();
-    assert!(
-        notes.iter().any(|note| note["code"] == "clock" && note["text"].as_str().unwrap().contains("2096")),
-        "{notes:?}"
-    );
-    // A clock that was set back does not hide the run that was just made, from any verb.
-    let mut back = again(&run, "third");
-    (back["sequence"], back["started"]) = (3.into(), "1999-01-01T00:00:00Z".into());
-    scale(&mut back["benchmarks"][3], 2.0);
-    stored(&bench, &back);
-    let result = judged(&bench, 3);
-    assert_eq!(result["current_run_id"], "third");
-    assert!(result["notes"][0]["text"].as_str().unwrap().starts_with("the run third was measured"), "{result}");
+    assert_eq!(judged(&bench, 3)["current_run_id"], "third");
     bench.run(&["report", "--output", "report.md"]).expect(0);
     assert!(std::fs::read_to_string(bench.path("report.md")).unwrap().contains("third"));
     assert!(bench.run(&["baseline", "save", "again"]).expect(0).stdout.contains("saved again"));
@@ -54,8 +43,53 @@ fn the_latest_run_is_the_one_measured_last_whatever_clocks_say() {
     // What another tool measured is judged by name only.
     let mut imported = again(&run, "imported");
     (imported["imported"], imported["sequence"]) = (true.into(), Value::Null);
+    imported["started"] = "2096-01-01T00:00:00Z".into();
     stored(&bench, &imported);
     assert_eq!(judged(&bench, 3)["current_run_id"], "third");
+    // Of two runs of one time the name of the file decides.
+    let mut same = again(&slower, "second-again");
+    same["sequence"] = 1.into();
+    stored(&bench, &same);
+    assert_eq!(judged(&bench, 3)["current_run_id"], "third");
+}
+
+#[test]
+fn a_forged_or_missing_number_in_the_sequence_reorders_nothing_and_is_reported() {
+    let (bench, run) = with_run();
+    let mut slower = again(&run, "third");
+    slower["started"] = later(&run).into();
+    scale(&mut slower["benchmarks"][3], 2.0);
+    for (number, of_passing) in [(json!(1), json!(2)), (Value::Null, json!(2)), (json!(3), json!(u64::MAX))] {
+        slower["sequence"] = number.clone();
+        stored(&bench, &slower);
+        let mut passing = run.clone();
+        passing["sequence"] = of_passing;
+        stored(&bench, &passing);
+        for words in [&["gate", "--budget", "0s"][..], &["gate", "--baseline-optional"]] {
+            let ended = bench.run(words).expect(4);
+            assert!(ended.stdout.contains("the run third is the latest by its time, and second"), "{}", ended.stdout);
+        }
+        let told = bench.run(&["report", "--output", "report.md"]).expect(0);
+        assert!(told.stderr.contains("the latest by its time, and second"), "{}", told.stderr);
+        assert!(std::fs::read_to_string(bench.path("report.md")).unwrap().contains("third"), "{number}");
+        let checked = bench.run(&["store", "check"]).expect(0).stderr;
+        let is_told = checked.contains("by their times before it");
+        assert_eq!(is_told, !number.is_null(), "{number}: {checked}");
+        bench.run(&["gate", "--current", "third", "--budget", "0s"]).expect(3);
+        bench.run(&["gate", "--current", "second", "--budget", "0s"]).expect(0);
+    }
+    // Without any numbers, as in files of an older program, time alone decides.
+    let mut passing = run.clone();
+    (slower["sequence"], passing["sequence"]) = (Value::Null, Value::Null);
+    stored(&bench, &slower);
+    stored(&bench, &passing);
+    assert_eq!(judged(&bench, 3)["current_run_id"], "third");
+}
+
+/// A time after that of `run`.
+fn later(run: &Value) -> String {
+    let started: rsb_model::Timestamp = run["started"].as_str().unwrap().parse().unwrap();
+    (started + std::time::Duration::from_mins(1)).to_string()
 }
 
 #[test]
@@ -83,6 +117,7 @@ fn a_run_that_may_be_the_latest_and_cannot_be_read_is_no_verdict() {
     let newest = "benchmark_results/runs/third.json";
     let mut edited = again(&run, "third");
     edited["sequence"] = 3.into();
+    edited.as_object_mut().unwrap().remove("checksum");
     let edited = rsb_store::sealed_text(&edited).unwrap().replacen("\"replicate\": 1", "\"replicate\": 7", 1);
     for (broken, word) in [
         (text[..text.len() / 2].to_owned(), "cut off"),
@@ -101,6 +136,57 @@ fn a_run_that_may_be_the_latest_and_cannot_be_read_is_no_verdict() {
     }
     std::fs::remove_file(bench.path(newest)).unwrap();
     judged(&bench, 0);
+}
+
+#[test]
+fn what_is_newest_and_no_file_that_can_be_read_is_reported_and_not_missed() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let (bench, _) = with_run();
+    for (name, make, word) in [
+        ("third.json", (|path| std::os::unix::fs::symlink("nowhere", path).unwrap()) as fn(&Path), "No such file"),
+        ("third.json", |path| mknodat(CWD, path, FileType::Fifo, Mode::RUSR, 0).unwrap(), "it is a pipe"),
+        ("third.json", |path| std::fs::create_dir(path).unwrap(), "it is a directory"),
+        ("third.JSON", |path| std::fs::hard_link(path.with_file_name("second.json"), path).unwrap(), "lower case"),
+        ("first.json", |path| std::os::unix::fs::symlink("..", path).unwrap(), "it is a directory"),
+    ] {
+        let path = bench.path("benchmark_results/runs").join(name);
+        make(&path);
+        let ended = bench.run(&["gate", "--budget", "0s"]).expect(4);
+        let told = format!("{name}` may be a later run");
+        assert!(ended.stdout.contains(&told) && ended.stdout.contains(word), "{word}: {}", ended.stdout);
+        let checked = bench.run(&["store", "check"]);
+        assert!(checked.stdout.contains(name) && checked.stdout.contains(word), "{word}: {}", checked.stdout);
+        std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir(&path)).unwrap();
+    }
+    judged(&bench, 0);
+}
+
+#[test]
+fn a_pipe_or_device_that_is_named_in_place_of_a_file_is_refused_at_once() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let (bench, _) = with_run();
+    mknodat(CWD, bench.path("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", bench.path("device")).unwrap();
+    for (file, kind) in [("fifo", "it is a pipe"), ("device", "it is a device")] {
+        for words in [
+            &["gate", "--policy", file][..],
+            &["gate", "--config", file],
+            &["gate", "--environment", &format!("current={file}")],
+            &["run", "--custom", file],
+            &["run", "--sweep", file],
+            &["trend", "--input", file],
+            &["import", file],
+            &["models", "list", "--catalogue", file],
+            &["chart", "trend", "--input", file],
+            &["config", "check", file],
+            &["recommend", "--prices", file],
+        ] {
+            let ended = bench.run(words).expect(2);
+            assert!(ended.stderr.contains(kind) && ended.stderr.contains(file), "{words:?}: {}", ended.stderr);
+        }
+    }
+    let ended = bench.run(&["gate", "--budget", "0s", "--config", "/dev/null"]);
+    ended.expect(0);
 }
 
 #[test]
@@ -136,6 +222,48 @@ fn a_run_of_another_commit_is_no_verdict_and_the_command_that_names_it_is_told()
     // It is what was asked for; only the baseline is missing.
     let named = bench.run(&["gate", "--current", &id]).expect(4);
     assert!(named.stdout.contains("no baseline"), "{}", named.stdout);
+}
+
+#[test]
+fn a_tree_with_changes_is_not_judged_by_a_run_without_them() {
+    let bench = Bench::new();
+    let git = |words: &[&str]| crate::common::revisions::git(&bench, words);
+    bench.write("source.rs", "one");
+    bench.write("baselines/other/kept.json", "{}");
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "first"]);
+    let measure = || {
+        let words = [&["run", "gemm", "--axis", "shape=32x32x32"][..], &SMALL, &["--id-file", "id"]].concat();
+        bench.run(&words).expect(0);
+        std::fs::read_to_string(bench.path("id")).unwrap().trim().to_owned()
+    };
+    let is_refused = |id: &str| {
+        let verbs = [&["gate"][..], &["gate", "--against-history"]];
+        let refused = verbs.map(|words| {
+            let told = bench.run(words).expect(4).stdout;
+            let is_refused = told.contains("measure first with `rusty-stack-bench run`");
+            assert_eq!(is_refused, told.contains(&format!("gate --current {id}")), "{told}");
+            is_refused
+        });
+        assert_eq!(refused[0], refused[1]);
+        refused[0]
+    };
+    let clean = measure();
+    assert!(!is_refused(&clean), "the id file is not tracked");
+    bench.write("source.rs", "two");
+    assert!(is_refused(&clean));
+    git(&["add", "source.rs"]);
+    assert!(is_refused(&clean));
+    let changed = measure();
+    assert!(!is_refused(&changed));
+    bench.write("source.rs", "three");
+    assert!(is_refused(&changed), "the changes are other ones");
+    bench.write("source.rs", "one");
+    assert!(is_refused(&changed));
+    bench.write("source.rs", "two");
+    bench.write("baselines/other/kept.json", "{ }");
+    assert!(!is_refused(&changed), "a baseline is no source");
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl PolicyPath {
     pub fn read(&self) -> std::io::Result<Option<String>> {
         match self {
             Self::AtRevision { text, .. } => Ok(text.clone()),
-            _ if self.is_wanted() => std::fs::read_to_string(self.path()).map(Some),
+            _ if self.is_wanted() => rsb_store::read_text(self.path()).map(Some),
             _ => Ok(None),
         }
     }

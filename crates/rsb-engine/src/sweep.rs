@@ -117,7 +117,7 @@ pub(crate) fn parsed<T>(
     (path, entry): (&Path, &'static str),
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<T, EntryFileError> {
-    let text = std::fs::read_to_string(path);
+    let text = rsb_store::read_text(path);
     let text = text.map_err(|source| EntryFileError::Read { path: path.to_owned(), entry, source })?;
     parse(&text).map_err(|message| EntryFileError::Invalid { path: path.to_owned(), message })
 }

@@ -109,6 +109,10 @@ pub struct Git {
     pub branch: Option<String>,
     /// Whether the tree differs from the commit.
     pub dirty: bool,
+    /// SHA-256 of the changes to tracked files that are not committed, those below `baselines` and `benchmark_results` left out;
+    /// `unknown` if git did not tell. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<String>,
 }
 
 /// How the machine was at one moment. It explains a figure; it does not decide comparability.

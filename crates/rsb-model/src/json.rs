@@ -3,9 +3,13 @@
 //! serde compiles the code of every type again for each form that it is read from or written to. Here values are read by way of
 //! their text, and text is written by way of a value: one form each way, and a program that is a twentieth smaller.
 
+mod strict;
+
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
+
+pub use strict::{check, underflows};
 
 /// What `value` stands for.
 ///
@@ -18,16 +22,18 @@ pub fn from_value<T: DeserializeOwned>(value: &Value) -> serde_json::Result<T> {
 /// The value that `text` is JSON of. Compiled here once, and not again for every crate and every kind of reader.
 ///
 /// # Errors
-/// When it is not JSON.
+/// When it is not JSON, has a key twice in one object, or a number that underflows to 0.
 #[inline(never)]
 pub fn parse(text: &str) -> serde_json::Result<Value> {
-    serde_json::from_str(text)
+    let value = serde_json::from_str(text)?;
+    check(text)?;
+    Ok(value)
 }
 
 /// As [`parse`], of what should be text.
 ///
 /// # Errors
-/// When it is not JSON, or not UTF-8.
+/// As [`parse`], or when it is not UTF-8.
 pub fn parse_bytes(bytes: &[u8]) -> serde_json::Result<Value> {
     parse(text(bytes)?)
 }

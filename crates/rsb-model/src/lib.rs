@@ -3,6 +3,7 @@
 //! **Invariant:** no input or output and no clock. Whatever time it is, somebody else says so.
 
 pub mod architecture;
+pub mod calendar;
 pub mod case;
 pub mod environment;
 pub mod event;

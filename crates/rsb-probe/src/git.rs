@@ -1,10 +1,12 @@
 //! The source tree that is measured: commit and branch from the files of `.git`, whether it is changed from `git`.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use rsb_model::environment::Git;
+use sha2::{Digest as _, Sha256};
 
 use crate::child::{self, ChildEnd};
 use crate::host::{read_line, read_text};
@@ -16,6 +18,8 @@ const STATUS_LIMIT: Duration = Duration::from_secs(5);
 const RESULTS: &str = "benchmark_results";
 /// That of the baselines, whose files are measured and no source either.
 const BASELINES: &str = "baselines";
+/// The changes of a tree of which git does not tell them.
+const UNKNOWN: &str = "unknown";
 
 /// The commit that `dir` is a checkout of.
 ///
@@ -32,15 +36,38 @@ fn git_with(dir: &Path, program: &str, limit: Duration) -> Option<Git> {
     let (top, files) = dir.ancestors().find_map(|top| Some((top, Files::of(top)?)))?;
     let (read, branch) = files.head();
     let status = status(top, program, limit);
-    let (told, dirty) = match &status {
-        ChildEnd::Well(text) => (Some(text.as_str()), is_dirty(text)),
+    let (told, dirty, changes) = match &status {
+        ChildEnd::Well(text) => (Some(text.as_str()), is_dirty(text), changes(top, program, limit, text)),
         ChildEnd::Badly => return None,
-        ChildEnd::Late | ChildEnd::Missing => (None, true),
+        ChildEnd::Late | ChildEnd::Missing => (None, true, Some(UNKNOWN.to_owned())),
     };
     let commit = read.or_else(|| hash(header(told?, "branch.oid")?))?;
     let branch =
         branch.or_else(|| header(told?, "branch.head").filter(|name| *name != "(detached)").map(str::to_owned));
-    Some(Git { commit, branch, dirty })
+    Some(Git { commit, branch, dirty, changes })
+}
+
+/// The SHA-256 of what differs from the commit in tracked files that are no measurements, by `status` and a `git diff`.
+fn changes(top: &Path, program: &str, limit: Duration, status: &str) -> Option<String> {
+    if status.lines().all(|line| line.is_empty() || line.starts_with(['#', '?'])) {
+        return None;
+    }
+    // With the whole hashes of the contents, also of those that are no text.
+    let diff =
+        ["diff", "--full-index", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD", "--", "."];
+    let left_out = [RESULTS, BASELINES].map(|dir| format!(":(exclude,glob)**/{dir}/**"));
+    let words: Vec<&str> = diff.into_iter().chain(left_out.iter().map(String::as_str)).collect();
+    match child::run(ask_git(top, program, &words), limit) {
+        ChildEnd::Well(diff) if diff.is_empty() => None,
+        ChildEnd::Well(diff) => {
+            let mut hash = String::new();
+            for byte in Sha256::digest(diff.as_bytes()) {
+                let _ = write!(hash, "{byte:02x}"); // Into a string it cannot fail.
+            }
+            Some(hash)
+        }
+        ChildEnd::Badly | ChildEnd::Late | ChildEnd::Missing => Some(UNKNOWN.to_owned()),
+    }
 }
 
 /// Whether the repository around `dir` has `commit`: a tree whose history lacks it is another project.
@@ -60,6 +87,9 @@ impl Files {
         let entry = top.join(".git");
         let own = if entry.is_dir() {
             entry
+        } else if !entry.is_file() {
+            // Nothing, or a pipe that would be waited for.
+            return None;
         } else {
             // A worktree or a submodule: a file that names the directory.
             top.join(read_line(&entry)?.strip_prefix("gitdir:")?.trim())

@@ -410,7 +410,8 @@ impl Baselines {
     /// Every baseline, by machine and name. One that cannot be read is listed with the reason.
     pub fn list(&self) -> Vec<BaselineInfo> {
         let info = |(slug, name, path): (String, String, PathBuf)| {
-            let contents = self.read(&path).map(|baseline| baseline.contents()).map_err(|error| error.to_string());
+            let read = files::check_ending(&path).and_then(|()| self.read(&path));
+            let contents = read.map(|baseline| baseline.contents()).map_err(|error| error.to_string());
             BaselineInfo { name, slug, path, contents }
         };
         self.files().into_iter().map(info).collect()
@@ -439,6 +440,6 @@ impl Baselines {
         rsb_model::order::by(&mut dirs, Ord::cmp);
         let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         let named = |path: PathBuf| (text(path.parent().and_then(Path::file_name)), text(path.file_stem()), path);
-        dirs.iter().flat_map(|dir| files::files_in(dir, ".json")).map(named).collect()
+        dirs.iter().flat_map(|dir| files::documents_in(dir)).map(named).collect()
     }
 }

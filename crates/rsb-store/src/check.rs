@@ -73,7 +73,7 @@ pub struct StoreCheck {
     pub values: usize,
     /// What is not as it should be.
     pub problems: Vec<StoreProblem>,
-    /// Pairs of runs between which the clock went back: the first was measured before the second.
+    /// Pairs of runs whose order by time is not that of their numbers in the sequence, by which the first is before the second.
     pub clock_jumps: Vec<(RunId, RunId)>,
 }
 
@@ -103,7 +103,7 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
     found.problems.extend(damaged.map(|lines| said(&database, lines)));
     if !found.problems.is_empty() {
         // To open it would mend it before anybody asked; the files are checked all the same.
-        found.check_files(files::files_in(&results_dir.join(RUNS), ".json"));
+        found.check_files(files::documents_in(&results_dir.join(RUNS)));
         return Ok(found);
     }
     let store = match frozen(&database) {
@@ -118,7 +118,7 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
     let path_of = |notice: &StoreNotice| notice.path().to_owned();
     let known: HashSet<PathBuf> =
         runs.iter().map(|run| run.path.clone()).chain(store.notices().iter().map(path_of)).collect();
-    let mut others = files::files_in(&results_dir.join(RUNS), ".json");
+    let mut others = files::documents_in(&results_dir.join(RUNS));
     others.retain(|path| !known.contains(path));
     found.check_files(others);
     for run in runs {

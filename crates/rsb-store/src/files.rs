@@ -1,5 +1,6 @@
 //! Writing files so that they appear whole or not at all, and names that are safe as names of files.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -8,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::UNIX_EPOCH;
 
 use rsb_model::shown::short_hash;
+use rustix::fs::OFlags;
 
-use crate::error::StoreError;
+use crate::error::{ReadError, StoreError};
 use crate::output::{self, OutputError};
 
 /// Directory of run files and journals.
@@ -99,20 +101,37 @@ pub(crate) fn safe_name(text: &str) -> String {
     }
 }
 
-/// The files of `dir` whose names end in `suffix` and do not begin with a dot, in order. A missing directory is empty.
-pub(crate) fn files_in(dir: &Path, suffix: &str) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = named(dir, suffix).map(|(path, _)| path).filter(|path| path.is_file()).collect();
+/// The journals of `results`, in order. A missing directory is empty.
+pub(crate) fn journals_in(results: &Path) -> Vec<PathBuf> {
+    let mut journals = named(&results.join(RUNS), |name| name.ends_with(JOURNAL_SUFFIX));
+    journals.retain(|path| path.is_file());
+    journals
+}
+
+/// What is in `dir` and called like a document of this program, in order: also what cannot be read, such as a link that leads
+/// nowhere, a pipe or a directory, so that it is reported and not missed. A missing directory is empty.
+pub(crate) fn documents_in(dir: &Path) -> Vec<PathBuf> {
+    named(dir, |name| name.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json")))
+}
+
+fn named(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let names = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let is_wanted = |name: &OsString| {
+        let name = name.to_string_lossy();
+        !name.starts_with('.') && is_wanted(&name)
+    };
+    let mut files: Vec<PathBuf> = names.filter(is_wanted).map(|name| dir.join(name)).collect();
     rsb_model::order::by(&mut files, Ord::cmp);
     files
 }
 
-/// What is in `dir` and has a name as [`files_in`] wants it, with the name.
-fn named<'a>(dir: &Path, suffix: &'a str) -> impl Iterator<Item = (PathBuf, String)> + use<'a> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.filter_map(move |entry| {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        (name.ends_with(suffix) && !name.starts_with('.')).then(|| (entry.path(), name))
-    })
+/// Checks that the file `path` has the ending by which documents are found again.
+pub(crate) fn check_ending(path: &Path) -> Result<(), ReadError> {
+    if path.extension().is_some_and(|ending| ending == "json") {
+        return Ok(());
+    }
+    let problem = "its name must end in `.json` in lower case; rename it".to_owned();
+    Err(ReadError::Unfit { path: path.to_owned(), problem })
 }
 
 /// A file as it is now.
@@ -133,17 +152,11 @@ impl StampedFile {
         let stamp = path.metadata().map_or_else(|_| String::new(), |meta| stamp_of(&meta));
         Self { path: path.to_owned(), name, stamp }
     }
-}
 
-/// As [`files_in`], as they are now. Of a history of thousands each is looked at once.
-pub(crate) fn stamped_files(dir: &Path, suffix: &str) -> Vec<StampedFile> {
-    let stamped = |(path, name): (PathBuf, String)| {
-        let meta = path.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some(StampedFile { stamp: stamp_of(&meta), path, name })
-    };
-    let mut files: Vec<StampedFile> = named(dir, suffix).filter_map(stamped).collect();
-    rsb_model::order::by(&mut files, |a, b| a.name.cmp(&b.name));
-    files
+    /// Those of [`documents_in`]. Of a history of thousands each is looked at once.
+    pub(crate) fn all_in(dir: &Path) -> Vec<Self> {
+        documents_in(dir).iter().map(|path| Self::of(path)).collect()
+    }
 }
 
 fn stamp_of(meta: &fs::Metadata) -> String {
@@ -153,7 +166,8 @@ fn stamp_of(meta: &fs::Metadata) -> String {
 
 /// The lock that serializes reserving ids, recovery and repair within `results`. Dropping it unlocks.
 pub(crate) fn lock_file(results: &Path) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    // A pipe in its place has no reader to be waited for.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     OpenOptions::new()
         .create(true)
         .truncate(false)

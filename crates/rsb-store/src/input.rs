@@ -1,5 +1,5 @@
-//! Files that somebody names: regular ones only, and no more of them than memory should hold. A pipe without a writer would
-//! be waited for, a device has no end, and a sparse file of terabytes takes no room on the disk.
+//! Files that a user names or that are found in a directory: regular ones only, and no more of them than memory should hold. A
+//! pipe without a writer would be waited for, a device has no end, and a sparse file of terabytes takes no room on the disk.
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -32,22 +32,65 @@ impl From<io::Error> for Unread {
     }
 }
 
-/// All of the file `path`, which has at most `most` bytes.
-pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
-    // To open some devices does something already, so they are not.
-    check(&fs::metadata(path)?, most)?;
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    read_open(&file, most)
+impl From<Unread> for io::Error {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::Io(error) => error,
+            Unread::Unfit(problem) => Self::new(io::ErrorKind::InvalidInput, problem),
+        }
+    }
 }
 
-/// As [`read`], where the file may be another one since it was looked at, or grow while it is read.
-fn read_open(file: &File, most: u64) -> Result<Vec<u8>, Unread> {
-    let metadata = file.metadata()?;
-    check(&metadata, most)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+/// Opens the file `path`, which must be a regular one, a pipe that this process has open already, or `/dev/null`. Never waits
+/// for somebody to open the other end of a pipe.
+///
+/// # Errors
+/// When it is anything else, or cannot be opened.
+pub fn open(path: &Path) -> io::Result<File> {
+    // What the shell makes of `<(command)`.
+    if is_descriptor(path) && fs::metadata(path)?.file_type().is_fifo() {
+        let pipe = open_at_once(path)?;
+        // What its other end writes is waited for, as on standard input.
+        rustix::fs::fcntl_setfl(&pipe, OFlags::empty())?;
+        return Ok(pipe);
+    }
+    if path == Path::new("/dev/null") {
+        return File::open(path);
+    }
+    Ok(open_regular(path, u64::MAX)?)
+}
+
+/// Reads the text of the file `path`, opened as [`open`] does, of at most 64 MiB.
+///
+/// # Errors
+/// When it cannot be opened or read, is too large, or not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    open(path)?.take(MOST_OF_OTHERS + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_OF_OTHERS { Err(too_large(text.len() as u64, MOST_OF_OTHERS).into()) } else { Ok(text) }
+}
+
+/// All of the file `path`, which has at most `most` bytes.
+pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
+    let file = open_regular(path, most)?;
+    // It may grow while it is read.
+    let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or_default());
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(too_large(bytes.len() as u64, most)) } else { Ok(bytes) }
+}
+
+fn open_regular(path: &Path, most: u64) -> Result<File, Unread> {
+    // To open some devices does something already, so they are not.
+    check(&fs::metadata(path)?, most)?;
+    let file = open_at_once(path)?;
+    // It may be another one since it was looked at.
+    check(&file.metadata()?, most)?;
+    Ok(file)
+}
+
+fn open_at_once(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 fn check(metadata: &Metadata, most: u64) -> Result<(), Unread> {
@@ -55,6 +98,12 @@ fn check(metadata: &Metadata, most: u64) -> Result<(), Unread> {
         return Err(Unread::Unfit(format!("it is {kind}, not a regular file; {cure}")));
     }
     if metadata.len() > most { Err(too_large(metadata.len(), most)) } else { Ok(()) }
+}
+
+/// Whether `path` names an open file of this process by its number, or standard input.
+pub(crate) fn is_descriptor(path: &Path) -> bool {
+    path == Path::new("/dev/stdin")
+        || ["/dev/fd", "/proc/self/fd"].iter().any(|dir| path.parent() == Some(Path::new(dir)))
 }
 
 /// What it is in place of a regular file, and what to name instead.
@@ -82,6 +131,7 @@ fn too_large(bytes: u64, most: u64) -> Unread {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::time::{Duration, Instant};
 
     use rustix::fs::{CWD, FileType as Kind, Mode, mknodat};
@@ -117,6 +167,20 @@ mod tests {
             let problem = problem(path, MOST_OF_OTHERS);
             assert!(problem.contains(kind) && problem.contains(cure), "{problem}");
         }
+    }
+
+    #[test]
+    fn a_pipe_that_this_process_has_open_is_read_to_its_end() {
+        let (from, mut to) = std::io::pipe().unwrap();
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&from));
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            to.write_all(b"late").unwrap();
+        });
+        assert_eq!(read_text(Path::new(&path)).unwrap(), "late");
+        writer.join().unwrap();
+        assert_eq!(read_text(Path::new(&path)).unwrap(), "", "its writer is gone");
+        assert_eq!(read_text(Path::new("/dev/null")).unwrap(), "");
     }
 
     #[test]

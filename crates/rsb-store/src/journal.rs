@@ -235,7 +235,7 @@ pub(crate) fn write_run(path: &Path, run: &Run) -> Result<(), StoreError> {
 }
 
 /// Creates the journal of `run_id` in `dir`; where that id is taken, of `run_id-2`, `run_id-3` …
-fn reserve(dir: &Path, run_id: &mut RunId) -> Result<(PathBuf, File), StoreError> {
+pub(crate) fn reserve(dir: &Path, run_id: &mut RunId) -> Result<(PathBuf, File), StoreError> {
     let base = run_id.0.clone();
     for attempt in 1..10_000 {
         if attempt > 1 {

@@ -1,6 +1,7 @@
 //! Taking in the runs of another directory: each once, in the order of their own times.
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use rsb_model::{Run, RunId, Timestamp};
@@ -8,7 +9,7 @@ use rusqlite::OptionalExtension as _;
 
 use crate::error::{ReadError, StoreError};
 use crate::files::{self, RUNS};
-use crate::journal::write_run;
+use crate::journal::{self, write_run};
 use crate::read;
 use crate::store::Store;
 
@@ -47,6 +48,17 @@ pub enum MergedFile {
     },
 }
 
+/// A run of another tool as it is stored here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenRun {
+    /// Its id here.
+    pub run_id: RunId,
+    /// Its file.
+    pub path: PathBuf,
+    /// Whether it was not here before.
+    pub is_new: bool,
+}
+
 /// A run of the other directory: what decides its place.
 struct Head {
     path: PathBuf,
@@ -58,13 +70,13 @@ struct Head {
 impl Store {
     /// Takes in the runs of `dir`, a directory of results or of run files, oldest first. `told` hears of each when it is on
     /// disk here. Their places in the sequence of the other directory say nothing here and are left out: they lie by their
-    /// own times, and the latest run is one that was measured into this directory where there is any.
+    /// own times.
     ///
     /// # Errors
     /// When nothing can be written here, or the index does not answer.
     pub fn merge(&self, dir: &Path, mut told: impl FnMut(MergedFile)) -> Result<(), StoreError> {
         let nested = dir.join(RUNS);
-        let files = files::files_in(if nested.is_dir() { &nested } else { dir }, ".json");
+        let files = files::documents_in(if nested.is_dir() { &nested } else { dir });
         let mut heads = Vec::new();
         for path in files {
             match head(path) {
@@ -106,14 +118,33 @@ impl Store {
         Ok(MergedFile::Taken { run_id: run.run_id, path })
     }
 
-    /// The id of the stored run that is `run` but for its id and its place in the sequence.
+    /// Takes in `run`, which another tool measured, unless a stored run is the same but for its id. The run is whole on disk or not
+    /// there at all, whenever this process is killed: an import that is repeated finds what there is. Its id is that of `run` or,
+    /// when that is taken, the same with `-2`, `-3` …
     ///
     /// # Errors
-    /// When the index does not answer.
-    pub fn twin_of(&self, run: &Run) -> Result<Option<RunId>, StoreError> {
+    /// When nothing can be written here, the id cannot be the name of a file, or the index does not answer.
+    pub fn take_in(&self, run: &Run) -> Result<TakenRun, StoreError> {
+        files::check_name(&run.run_id.0)?;
+        let guard = files::lock_file(self.results_dir()).and_then(|file| file.lock().map(|()| file));
+        self.refresh()?;
         let known = self.runs_of(run.started)?;
-        let mut read = known.iter().filter_map(|path| read::read_run(path).ok());
-        Ok(read.find(|known| is_same(known, run)).map(|known| known.run_id))
+        for path in known {
+            if let Some(twin) = read::read_run(&path).ok().filter(|known| is_same(known, run)) {
+                return Ok(TakenRun { run_id: twin.run_id, path, is_new: false });
+            }
+        }
+        let mut run = run.clone();
+        let runs = self.results_dir().join(RUNS);
+        let (journal, _) = journal::reserve(&runs, &mut run.run_id)?;
+        let path = runs.join(format!("{}.json", run.run_id));
+        let written = write_run(&path, &run);
+        // What cannot be removed goes at the next opening.
+        let _ = fs::remove_file(journal);
+        drop(guard);
+        written?;
+        self.refresh()?;
+        Ok(TakenRun { run_id: run.run_id, path, is_new: true })
     }
 
     /// The files of runs that began then.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::input;
+
 /// Why a file was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
@@ -146,7 +148,7 @@ pub fn put(made: &Path, path: &Path) -> Result<(), OutputError> {
 /// Whether `path` names what this process has open already: such a name is a link of the system's own.
 fn is_stream(path: &Path) -> bool {
     let named = ["/dev/stdout", "/dev/stderr"].iter().any(|stream| path == Path::new(stream));
-    named || ["/dev/fd", "/proc/self/fd"].iter().any(|dir| path.parent() == Some(Path::new(dir)))
+    named || input::is_descriptor(path)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use rsb_model::{Run, RunId};
 use sha2::{Digest, Sha256};
 
-use crate::files;
+use crate::{files, input};
 
 /// Directory of the programs.
 const PROGRAMS: &str = "programs";
@@ -74,7 +74,7 @@ pub enum NotKept {
 /// # Errors
 /// When it cannot be read.
 pub fn hash(path: &Path) -> io::Result<String> {
-    copy_hashed(&File::open(path)?, &mut io::sink())
+    copy_hashed(&input::open(path)?, &mut io::sink())
 }
 
 /// Copies the whole of `from`; the SHA-256 of what was copied.
@@ -309,7 +309,7 @@ fn copy(program: &Path, path: &Path, hash: &str) -> io::Result<()> {
     let temporary = files::temporary(path);
     let copied = (|| {
         let mut file = OpenOptions::new().create_new(true).write(true).mode(0o500).open(&temporary)?;
-        if copy_hashed(&File::open(program)?, &mut file)? != hash {
+        if copy_hashed(&input::open(program)?, &mut file)? != hash {
             return Err(io::Error::other("it is another program by now"));
         }
         file.sync_all()?;

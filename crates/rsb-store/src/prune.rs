@@ -53,12 +53,13 @@ impl Baselines {
 }
 
 impl Store {
-    /// What `rule` deletes, where those of `of_baselines` stay, and so does the latest run.
+    /// What `rule` deletes, where those of `of_baselines` stay, and so does the latest run, by time and by the sequence.
     ///
     /// # Errors
     /// When the index does not answer.
     pub fn plan_prune(&self, rule: PruneRule, of_baselines: &HashSet<RunId>) -> Result<PrunePlan, StoreError> {
-        let latest = self.latest_id()?;
+        // By a clock that was set back the run that was just made is an old one.
+        let latest = [self.latest_id()?, self.last_in_sequence()?];
         let runs = self.runs()?;
         // Imported runs are no measurements of this directory: they push none out.
         let mut newer: HashMap<(&str, &str, bool), usize> = HashMap::new();
@@ -66,7 +67,9 @@ impl Store {
         for run in &runs {
             let newer = newer.entry((run.slug.as_str(), run.suite.as_str(), run.imported)).or_default();
             *newer += 1;
-            let is_old = *newer > rule.keep && run.started < rule.before && Some(&run.run_id) != latest.as_ref();
+            let is_old = *newer > rule.keep
+                && run.started < rule.before
+                && latest.iter().flatten().all(|latest| *latest != run.run_id);
             if !is_old {
                 plan.kept += 1;
             } else if of_baselines.contains(&run.run_id) {

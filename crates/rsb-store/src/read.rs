@@ -112,18 +112,22 @@ impl<'a> Document<'a> {
     pub(crate) fn parse(path: &Path, bytes: &'a [u8]) -> Result<Self, ReadError> {
         let text = json::text(bytes).map_err(|error| syntax(path, bytes, &error))?;
         let mut document: Self = match serde_json::from_str(text) {
-            Ok(document) => document,
+            Ok(document) => {
+                json::check(text).map_err(|error| syntax(path, bytes, &error))?;
+                document
+            }
             // It is JSON, and no object, or one without such lists.
-            Err(error) if error.is_data() => match json::parse(text) {
-                Ok(fields @ Value::Object(_)) => {
-                    check_format(path, &fields)?;
-                    if ["benchmarks", "runs"].iter().any(|list| fields.get(list).is_some_and(Value::is_array)) {
-                        return Err(shape(path, "a run or a baseline", &error));
-                    }
-                    Self { benchmarks: None, runs: None, fields, seal: None }
+            Err(error) if error.is_data() => {
+                let fields = json::parse(text).map_err(|error| syntax(path, bytes, &error))?;
+                if !fields.is_object() {
+                    return Err(no_version(path));
                 }
-                _ => return Err(no_version(path)),
-            },
+                check_format(path, &fields)?;
+                if ["benchmarks", "runs"].iter().any(|list| fields.get(list).is_some_and(Value::is_array)) {
+                    return Err(shape(path, "a run or a baseline", &error));
+                }
+                Self { benchmarks: None, runs: None, fields, seal: None }
+            }
             Err(error) => return Err(syntax(path, bytes, &error)),
         };
         check_format(path, &document.fields)?;
@@ -337,6 +341,9 @@ mod tests {
             (&text[..text.len() / 2], &["some/run.json", "column", "cut off"]),
             ("{\n  \"format_version\": 1,,\n}", &["line 2, column 23", "correct the file"]),
             (&newer, &["99", "newer than 3", "update"]),
+            (&text.replacen("\"suite\"", "\"run_id\"", 1), &["`run_id` is there twice", "correct the file"]),
+            (&text.replacen("\"suite\"", "\"benchmarks\": [], \"suite\"", 1), &["`benchmarks` is there twice"]),
+            (&text.replacen("1.5", "1.5e-400", 1), &["1.5e-400", "too small"]),
             ("{}", &["format_version"]),
             ("[1]", &["format_version"]),
             ("{\"format_version\": 1}", &["not a run", "benchmarks"]),

@@ -9,7 +9,7 @@ use rsb_model::{BenchmarkResult, Note, Run, json};
 use serde_json::Value;
 
 use crate::error::{StoreError, StoreNotice};
-use crate::files::{self, JOURNAL_SUFFIX, RUNS};
+use crate::files::{self, JOURNAL_SUFFIX};
 use crate::journal::{progress_of, write_run};
 use crate::read;
 
@@ -17,7 +17,7 @@ use crate::read;
 ///
 /// While another process recovers, or where there are no locks to tell the dead from the living, nothing is done.
 pub(crate) fn recover(results_dir: &Path) -> Vec<StoreNotice> {
-    let journals = files::files_in(&results_dir.join(RUNS), JOURNAL_SUFFIX);
+    let journals = files::journals_in(results_dir);
     if journals.is_empty() {
         return Vec::new();
     }
@@ -100,14 +100,14 @@ fn held(results_dir: &Path) -> Vec<PathBuf> {
         let lock = File::open(path).map(|file| file.try_lock());
         matches!(lock, Ok(Err(TryLockError::WouldBlock)))
     };
-    let mut journals = files::files_in(&results_dir.join(RUNS), JOURNAL_SUFFIX);
+    let mut journals = files::journals_in(results_dir);
     journals.retain(is_held);
     journals
 }
 
 /// The highest place in the sequence that a journal holds, of a living writer or a dead one.
 pub(crate) fn highest_sequence(results_dir: &Path) -> Option<u64> {
-    let journals = files::files_in(&results_dir.join(RUNS), JOURNAL_SUFFIX);
+    let journals = files::journals_in(results_dir);
     journals.iter().filter_map(|path| begun(path)?.sequence).max()
 }
 

@@ -196,7 +196,7 @@ fn a_prune_keeps_the_latest_the_newest_and_what_baselines_are_made_from() {
     store.delete(&plan.deleted, |run| told.push(run.run_id.0.clone())).unwrap();
     assert_eq!(told, expected);
     assert_eq!(store.runs().unwrap().len(), 6);
-    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "last");
+    assert_eq!(store.last_in_sequence().unwrap().unwrap().0, "last");
     assert!(check::check(dir.path()).unwrap().problems.is_empty());
     assert!(store.plan_prune(rule, &ids).unwrap().deleted.is_empty());
     fs::write(dir.path().join("baselines").join("broken").join("x.json"), "").unwrap_or_default();
@@ -295,7 +295,8 @@ fn a_check_names_files_that_changed_clocks_that_went_back_and_a_newer_index() {
     );
     assert_eq!(found.clock_jumps.len(), 1);
     assert_eq!((found.clock_jumps[0].0.0.as_str(), found.clock_jumps[0].1.0.as_str()), ("run-002", "back"));
-    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "back", "by the sequence");
+    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "run-002", "by time");
+    assert_eq!(store.last_in_sequence().unwrap().unwrap().0, "back");
     drop(store);
     let other = Connection::open(dir.path().join("benchmarks.db")).unwrap();
     other.pragma_update(None, "user_version", crate::index::SCHEMA_VERSION + 1).unwrap();
@@ -344,10 +345,12 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
     let other = tempfile::tempdir().unwrap();
     fs::write(other.path().join("copy.json"), crate::sealed_text(&copy).unwrap()).unwrap();
     assert_eq!(told(&store, other.path()), ["duplicate run-001"]);
-    assert_eq!(store.twin_of(&copy).unwrap().unwrap().0, "run-001");
+    let taken = store.take_in(&copy).unwrap();
+    assert_eq!((taken.run_id.0.as_str(), taken.is_new), ("run-001", false));
     let ids: Vec<String> = store.runs().unwrap().into_iter().map(|run| run.run_id.0).collect();
     assert_eq!(ids, ["run-002", "run-001", "run-000", "back"]);
-    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "run-000", "the one that was measured here");
+    assert_eq!(store.latest().unwrap().unwrap().run_id.0, "run-002", "by time");
+    assert_eq!(store.last_in_sequence().unwrap().unwrap().0, "run-000", "the one that was measured here");
     assert!(check::check(to.path()).unwrap().problems.is_empty());
     let series = store.series(&SeriesFilter { machine: Fingerprints::OfLatest, ..Default::default() }).unwrap();
     let times: Vec<_> = series[0].points.iter().map(|point| point.timestamp).collect();

@@ -1,6 +1,7 @@
 //! A directory of results: opening it, finding runs in it, writing to it.
 
 use std::cell::{Ref, RefCell};
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use rsb_model::run::Counts;
@@ -224,7 +225,7 @@ impl Store {
         })
     }
 
-    /// The run that was measured last, whatever clocks said; what was imported does not count.
+    /// The run that was measured last by its time; what was imported does not count.
     ///
     /// # Errors
     /// When the index does not answer, or the run's file cannot be read.
@@ -242,6 +243,19 @@ impl Store {
             connection.query_row(&sql, [], |row| row.get(0)).optional()
         })?;
         Ok(file.map(|file| read::read_run(&self.results_dir.join(RUNS).join(file))).transpose()?)
+    }
+
+    /// The run with the highest number in the sequence of those measured here; `None` if none has a number.
+    ///
+    /// # Errors
+    /// When the index does not answer.
+    pub fn last_in_sequence(&self) -> Result<Option<RunId>, StoreError> {
+        self.query(|connection| {
+            let sql = format!(
+                "SELECT run_id FROM runs WHERE imported = 0 AND sequence IS NOT NULL ORDER BY sequence DESC, {LATEST_FIRST} LIMIT 1"
+            );
+            connection.query_row(&sql, [], |row| row.get(0).map(RunId)).optional()
+        })
     }
 
     /// The last runs of this hardware and suite before `run`, oldest first, so many at most: whole ones, that were measured here.
@@ -266,7 +280,9 @@ impl Store {
     pub fn left_out_after(&self, latest: Option<&RunId>) -> Vec<(PathBuf, String)> {
         let runs = self.results_dir.join(RUNS);
         let own = latest.map(|id| runs.join(format!("{id}.json")));
-        let written = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
+        // Of a link that itself may be newer than what it leads to.
+        let changed = |meta: std::io::Result<Metadata>| meta.and_then(|meta| meta.modified()).ok();
+        let written = |path: &Path| changed(path.metadata()).max(changed(path.symlink_metadata()));
         let is_later = |path: &Path| {
             let Some(own) = &own else { return true };
             path.file_name() > own.file_name() || written(path) >= written(own)
@@ -412,9 +428,9 @@ impl Store {
 /// The rows of runs, each with the name of its machine.
 const RUN_ROWS: &str = "SELECT r.*, h.slug FROM runs r JOIN machines h ON h.id = r.machine";
 
-/// How the runs of the index are sorted so that the one measured last is the first: by their sequence, and those of before
-/// there was one by time.
-pub(crate) const LATEST_FIRST: &str = "sequence IS NULL, sequence DESC, started DESC, run_id DESC";
+/// How the runs of the index are sorted so that the latest is the first: by time, then by file. Numbers of the sequence do not
+/// count, since a file may have a forged one or none: see [`Store::last_in_sequence`].
+pub(crate) const LATEST_FIRST: &str = "started DESC, run_id DESC";
 
 fn count(row: &Row<'_>, column: &str) -> rusqlite::Result<usize> {
     row.get::<_, i64>(column).map(|count| count as usize)

@@ -323,7 +323,7 @@ fn many_writers_at_once_lose_nothing() {
     expected.sort();
     assert_eq!(started, expected);
     assert_eq!(notices(&store), Vec::<String>::new());
-    assert_eq!(files::files_in(&dir.path().join("runs"), files::JOURNAL_SUFFIX), Vec::<PathBuf>::new());
+    assert_eq!(files::journals_in(&dir.path()), Vec::<PathBuf>::new());
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(crate) fn moment(seconds: i64) -> Timestamp {
 pub(crate) fn machine(cores: u32) -> Environment {
     Environment {
         cpu: Some(Cpu { model: Some("Test CPU".to_owned()), usable_cores: cores, ..Cpu::default() }),
-        git: Some(Git { commit: "1a2b3c4d5e6f".to_owned(), branch: Some("main".to_owned()), dirty: false }),
+        git: Some(Git { commit: "1a2b3c4d5e6f".to_owned(), branch: Some("main".to_owned()), ..Git::default() }),
         ..Environment::default()
     }
 }

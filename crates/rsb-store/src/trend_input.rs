@@ -4,7 +4,6 @@
 //! is not is named with its line.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +13,7 @@ use rsb_model::{Better, Timestamp, Unit};
 
 use crate::history::{Series, SeriesPoint};
 use crate::index::better_from;
+use crate::input;
 
 /// Why a CSV cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +60,7 @@ const CURE_CSV: &str = "give each line as many fields as the header, in UTF-8, a
 /// # Errors
 /// When it cannot be read, holds no figure, or a line is wrong.
 pub fn read_series(path: &Path) -> Result<Vec<Series>, TrendInputError> {
-    let file = File::open(path).map_err(|source| TrendInputError::Io { path: path.to_owned(), source })?;
+    let file = input::open(path).map_err(|source| TrendInputError::Io { path: path.to_owned(), source })?;
     read_series_from(file, path)
 }
 
@@ -162,7 +162,7 @@ fn parse_time(text: &str) -> Result<Timestamp, Problem> {
     const MILLISECONDS_FROM: f64 = 1e11;
     const MILLISECONDS_TO: f64 = 1e14;
     let wrong = || (format!("`{text}` is not a time"), CURE_TIME);
-    let Ok(number) = text.parse::<f64>() else { return text.parse().map_err(|_| wrong()) };
+    let Ok(number) = text.parse::<f64>() else { return rsb_model::calendar::parse_time(text).ok_or_else(wrong) };
     let size = number.abs();
     let milliseconds = if size < MILLISECONDS_FROM { (number * 1e3).round() } else { number.round() };
     if !number.is_finite() || size >= MILLISECONDS_TO {
@@ -172,6 +172,9 @@ fn parse_time(text: &str) -> Result<Timestamp, Problem> {
 }
 
 fn parse_value(text: &str) -> Result<f64, Problem> {
+    if rsb_model::json::underflows(text) {
+        return Err((format!("`{text}` is too small and would become 0"), CURE_VALUE));
+    }
     let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
     value.ok_or_else(|| (format!("`{text}` is not a finite number"), CURE_VALUE))
 }
@@ -238,6 +241,9 @@ mod tests {
             ("timestamp,value\n0,\n", 2, "``"),
             ("timestamp,value\n0,fast\n", 2, "`fast`"),
             ("timestamp,value\nyesterday,1\n", 2, "`yesterday`"),
+            ("timestamp,value\n2026-02-30T00:00:00Z,1\n", 2, "is not a time"),
+            ("timestamp,value\n2026-01-02T03:04:60Z,1\n", 2, "is not a time"),
+            ("timestamp,value\n0,1e-400\n", 2, "`1e-400` is too small"),
             ("timestamp,value\nNaN,1\n", 2, "`NaN`"),
             ("timestamp,value\n1767225600123456789,1\n", 2, "is not a time"),
             ("timestamp,value\n0,1,2\n", 2, "fields"),

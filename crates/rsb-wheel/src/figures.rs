@@ -81,8 +81,9 @@ pub(crate) fn trend(name: &str, better: Option<&str>, points: &[(String, f64)]) 
         Some(other) => return Err(KeepError::Unknown(format!("`{other}` is neither higher nor lower"))),
     };
     let point = |(time, value): &(String, f64)| {
-        let time = time.parse::<Timestamp>();
-        time.map(|time| (time, *value)).map_err(|error| KeepError::Unknown(format!("a time of the series: {error}")))
+        let known = rsb_model::calendar::parse_time(time);
+        let unknown = || KeepError::Unknown(format!("`{time}` in the series is no time; give RFC 3339 (2026-11-21T09:03:12Z)"));
+        known.map(|time| (time, *value)).ok_or_else(unknown)
     };
     let points = points.iter().map(point).collect::<Result<Vec<_>, _>>()?;
     let input = SeriesInput { id: name.to_owned(), metric: "value".to_owned(), unit: String::new(), better, points };

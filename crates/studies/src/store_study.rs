@@ -83,7 +83,7 @@ fn made_up(at: u32, shape: Shape) -> Result<Run> {
     let started = Timestamp::from_second(1_600_000_000 + i64::from(at) * shape.seconds_apart)?;
     let environment = Environment {
         cpu: Some(Cpu { model: Some("Study CPU".to_owned()), usable_cores: 2, ..Cpu::default() }),
-        git: Some(Git { commit: format!("{at:040x}"), branch: Some("main".to_owned()), dirty: false }),
+        git: Some(Git { commit: format!("{at:040x}"), branch: Some("main".to_owned()), ..Git::default() }),
         ..Environment::default()
     };
     let id = RunId(format!("{}_{at:07}", started.strftime("%Y%m%dT%H%M%SZ")));

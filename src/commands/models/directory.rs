@@ -34,7 +34,7 @@ pub(super) fn model(name: &str) -> Result<ModelRow, Reason> {
     let dir = dir.canonicalize().map_err(|error| refused(error.to_string()))?;
     let dir = of_pipeline(dir).map_err(refused)?;
     let path = dir.join("config.json");
-    let text = std::fs::read_to_string(&path).map_err(|error| refused(format!("{}: {error}", path.display())))?;
+    let text = rsb_store::read_text(&path).map_err(|error| refused(format!("{}: {error}", path.display())))?;
     let mut row = models::detect(&dir.to_string_lossy(), &text, weights(&dir)).map_err(refused)?;
     if name.matches('/').count() == 1 && !is_here {
         row.name = name.replace('/', "-");
@@ -67,7 +67,7 @@ fn of_pipeline(dir: PathBuf) -> Result<PathBuf, String> {
 /// The weights in the files of `dir`, by their headers; zero where it has no such files, or they cannot be read.
 fn weights(dir: &Path) -> u64 {
     let index = ["model.safetensors.index.json", "diffusion_pytorch_model.safetensors.index.json"];
-    let listed = index.iter().find_map(|name| std::fs::read_to_string(dir.join(name)).ok());
+    let listed = index.iter().find_map(|name| rsb_store::read_text(&dir.join(name)).ok());
     let files: Vec<String> = match listed.and_then(|text| rsb_model::json::parse(&text).ok()) {
         Some(index) => {
             let named = index["weight_map"].as_object().into_iter().flatten();
@@ -83,7 +83,7 @@ fn weights(dir: &Path) -> u64 {
 
 /// The weights of a file of safetensors: the sizes of its tensors stand in front of them.
 fn of_file(path: &Path) -> Option<u64> {
-    let mut file = std::fs::File::open(path).ok()?;
+    let mut file = rsb_store::open(path).ok()?;
     let mut size = [0; 8];
     file.read_exact(&mut size).ok()?;
     let size = u64::from_le_bytes(size);

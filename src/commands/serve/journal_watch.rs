@@ -4,7 +4,7 @@
 //! that begins meanwhile is disturbed for as little as can be. It begins with the first reader of the live page.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -108,7 +108,7 @@ fn run_of(path: &Path) -> String {
 impl Tail {
     /// Reads the lines that are new; the case of the last one.
     fn read(&mut self, path: &Path) -> Option<String> {
-        let mut file = File::open(path).ok()?;
+        let mut file = rsb_store::open(path).ok()?;
         file.seek(SeekFrom::Start(self.offset)).ok()?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;

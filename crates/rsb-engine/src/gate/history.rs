@@ -9,7 +9,7 @@ use rsb_stats::{AcceptedLevel, StoredRuns};
 use rsb_store::{Baselines, RunSummary, read_run};
 
 use super::judge::{Judge, SideName};
-use super::latest::{latest, of_another_commit};
+use super::latest::{latest, of_another_tree};
 use super::{Basis, JudgedSides, Judgment, MissingSide, notes};
 use crate::{EngineError, ErrorKind, Listener};
 
@@ -71,7 +71,7 @@ fn nothing(judge: &Judge, (current, lack): (&[Run], MissingSide), why: String) -
 /// The latest run, and the runs of the same code shortly before it, of which it is the repeat.
 fn looks(judge: &Judge, known: &[RunSummary]) -> Result<Vec<Run>, EngineError> {
     let latest = latest(&judge.store)?;
-    if let Some(why) = of_another_commit(&latest) {
+    if let Some(why) = of_another_tree(&latest) {
         return Err(EngineError::no_verdict(anyhow!(why)));
     }
     let slugs = judge.store.slugs_of(&Fingerprint::of(&latest.environment))?;

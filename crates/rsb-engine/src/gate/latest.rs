@@ -1,8 +1,9 @@
-//! Which run is meant where nobody names one: the one measured last in these results, if that is beyond doubt.
+//! Which run is meant if none is named: the latest of these results by its time, if that is beyond doubt.
 
 use std::path::Path;
 
 use anyhow::anyhow;
+use rsb_model::environment::Git;
 use rsb_model::{Event, Run};
 use rsb_store::Store;
 
@@ -11,8 +12,8 @@ use crate::{EngineError, Listener};
 /// The run that was measured last.
 ///
 /// # Errors
-/// When there is none (no verdict), or another may be the latest one: one that is being measured, or whose file cannot
-/// be read.
+/// When there is none (no verdict), or another may be the latest one: one that is being measured, whose file cannot be read, or
+/// that has a higher number in the sequence of runs.
 pub fn latest(store: &Store) -> Result<Run, EngineError> {
     let run = known_latest(store)?;
     match doubt(store, &run) {
@@ -59,27 +60,52 @@ fn doubt(store: &Store, run: &Run) -> Option<String> {
             living.run_id, run.run_id
         ));
     }
-    let (path, problem) = store.left_out_after(Some(&run.run_id)).into_iter().next()?;
+    if let Some((path, problem)) = store.left_out_after(Some(&run.run_id)).into_iter().next() {
+        return Some(format!(
+            "`{}` may be a later run than {}: {problem}. Restore or remove it, or name the run that is meant",
+            path.display(),
+            run.run_id
+        ));
+    }
+    // A clock was set back, or a file has a number that is not its own.
+    let last = store.last_in_sequence().ok().flatten().filter(|last| *last != run.run_id)?;
     Some(format!(
-        "`{}` may be a later run than {}: {problem}. Restore or remove it, or name the run that is meant",
-        path.display(),
+        "the run {} is the latest by its time, and {last} by its number in the sequence of runs: name the run that is meant, \
+         or remove the other one",
         run.run_id
     ))
 }
 
-/// Why `run`, which nobody named, is not what is meant: the repository here is at another commit by now.
-pub(super) fn of_another_commit(run: &Run) -> Option<String> {
+/// Why `run`, which nobody named, is not what is meant: the source here is another one by now.
+pub(super) fn of_another_tree(run: &Run) -> Option<String> {
     let measured = run.environment.git.as_ref()?;
     let here = rsb_probe::git(Path::new("."))?;
-    let is_of_this_project = || rsb_probe::knows_commit(Path::new("."), &measured.commit);
-    (here.commit != measured.commit && is_of_this_project()).then(|| {
-        let short = |commit: &str| commit.get(..7).unwrap_or(commit).to_owned();
-        format!(
-            "the latest run {id} is of the commit {}, and the repository is at {}: measure again with \
-             `rusty-stack-bench run`, or judge that run with `rusty-stack-bench gate --current {id}`",
-            short(&measured.commit),
-            short(&here.commit),
-            id = run.run_id,
-        )
-    })
+    let short = |commit: &str| commit.get(..7).unwrap_or(commit).to_owned();
+    let here_is = if here.commit != measured.commit {
+        if !rsb_probe::knows_commit(Path::new("."), &measured.commit) {
+            return None;
+        }
+        format!("the repository is at {}", short(&here.commit))
+    } else if is_same_tree(measured, &here) {
+        return None;
+    } else if here.changes.is_none() {
+        "the files here have none".to_owned()
+    } else if measured.changes.is_none() {
+        "tracked files here have uncommitted changes, which it did not measure".to_owned()
+    } else {
+        "tracked files here have other ones".to_owned()
+    };
+    let changed = if measured.dirty { " with uncommitted changes" } else { "" };
+    Some(format!(
+        "the latest run {id} is of the commit {}{changed}, and {here_is}: measure first with `rusty-stack-bench run`, or judge \
+         that run with `rusty-stack-bench gate --current {id}`",
+        short(&measured.commit),
+        id = run.run_id,
+    ))
+}
+
+/// Whether the source `measured` at a commit is that `here` at the same commit. Files that git does not know may have come
+/// since, such as a report; an older program did not record which changes there were.
+fn is_same_tree(measured: &Git, here: &Git) -> bool {
+    measured.changes == here.changes && (here.dirty || !measured.dirty)
 }

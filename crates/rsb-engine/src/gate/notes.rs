@@ -108,7 +108,7 @@ mod tests {
         let environment = Environment {
             os: Some("Debian GNU/Linux 12 (bookworm)".into()),
             cpu: Some(Cpu::default()),
-            git: Some(Git { commit: "1a2b3c4d5e".into(), branch: None, dirty: true }),
+            git: Some(Git { commit: "1a2b3c4d5e".into(), dirty: true, ..Git::default() }),
             ..Environment::default()
         };
         let mut run = Run::begin(RunId("x".into()), Timestamp::UNIX_EPOCH, "quick", "quick", environment);

@@ -10,7 +10,7 @@ use rsb_model::{ComparisonResult, Event, Fingerprint, Run, Timestamp};
 use rsb_store::Baselines;
 
 use super::judge::{Judge, SideName, is_itself, same_source};
-use super::latest::{latest, of_another_commit};
+use super::latest::{latest, of_another_tree};
 use super::paired::{PairedRerun, Revisions};
 use super::{BUDGET, Basis, JudgedSides, Judgment, MissingSide, remeasure};
 use crate::{EngineError, ErrorKind, Listener, machine_lock};
@@ -174,13 +174,13 @@ fn measure_again(
     Ok(result)
 }
 
-/// The runs named, or the latest, which must be of the commit that is here.
+/// The runs named, or the latest, which must be of the source that is here.
 fn current(judge: &Judge, named: &[String]) -> Result<Vec<Run>, EngineError> {
     if !named.is_empty() {
         return judge.sides(named);
     }
     let run = latest(&judge.store)?;
-    match of_another_commit(&run) {
+    match of_another_tree(&run) {
         Some(why) => Err(EngineError::no_verdict(anyhow!(why))),
         None => Ok(vec![run]),
     }

@@ -50,6 +50,10 @@ fn what_is_no_checkout_is_none() {
     check(&[("a", "")], "", None);
     check(&[("a", "")], "missing", None);
     check(&[(".git", "nonsense")], "", None);
+    let dir = tempfile::tempdir().unwrap();
+    let mode = rustix::fs::Mode::RUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, dir.path().join(".git"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    assert_eq!(by_files(dir.path()), None, "a pipe is not waited for");
     check(&[(".git/HEAD", "ref: refs/heads/unborn\n")], "", None);
     check(&[(".git/HEAD", "0123")], "", None);
     check(&[(".git/HEAD", "ref: refs/heads/x"), (".git/refs/heads/x", "not a hash")], "", None);
@@ -101,7 +105,22 @@ fn a_real_repository_is_followed_from_clean_to_changed() {
     assert!(run_git(tree, &["pack-refs", "--all"]));
     assert_eq!(git(tree).as_ref(), Some(&clean));
     write(tree, &[("a", "2")]);
-    assert_eq!(git(tree), Some(Git { dirty: true, ..clean }));
+    let changed = git(tree).unwrap();
+    assert_eq!(changed, Git { dirty: true, changes: changed.changes.clone(), ..clean.clone() });
+    assert_eq!(changed.changes.as_ref().map(String::len), Some(64));
+    assert!(run_git(tree, &["add", "."]));
+    assert_eq!(git(&tree.join("below")), Some(changed.clone()), "whether it is staged is no difference");
+    write(tree, &[("a", "3")]);
+    assert_ne!(git(tree).unwrap().changes, changed.changes);
+    write(tree, &[("a", "2"), ("new", "1"), ("benchmark_results/x", "1")]);
+    assert_eq!(git(tree).unwrap(), changed, "only tracked files count");
+    write(tree, &[("a", "1")]);
+    assert!(run_git(tree, &["add", "a"]));
+    assert_eq!(git(tree).unwrap(), Git { dirty: true, ..clean.clone() });
+    assert!(run_git(tree, &["add", "--force", "benchmark_results"]));
+    assert_eq!(git(tree).unwrap().changes, None, "measurements are no source");
+    assert!(run_git(tree, &["rm", "--quiet", "--cached", "below/b"]));
+    assert!(git(tree).unwrap().changes.is_some());
 }
 
 #[test]
@@ -118,11 +137,14 @@ fn a_git_that_refuses_or_hangs_is_told_apart() {
     write(dir.path(), &[(".git/HEAD", COMMIT)]);
     assert_eq!(git_with(dir.path(), &script("refuses", "exit 128"), LONG), None);
     let slow = git_with(dir.path(), &script("hangs", "exec tail -f /dev/null"), Duration::from_millis(50));
-    assert_eq!(slow, Some(Git { commit: COMMIT.to_owned(), branch: None, dirty: true }));
+    assert_eq!(
+        slow,
+        Some(Git { commit: COMMIT.to_owned(), branch: None, dirty: true, changes: Some(UNKNOWN.to_owned()) })
+    );
     let reftable = format!("echo '# branch.oid {OTHER}'; echo '# branch.head side'");
     write(dir.path(), &[(".git/HEAD", "ref: refs/heads/.invalid")]);
     let told = git_with(dir.path(), &script("tells", &reftable), LONG);
-    assert_eq!(told, Some(Git { commit: OTHER.to_owned(), branch: Some("side".to_owned()), dirty: false }));
+    assert_eq!(told, Some(Git { commit: OTHER.to_owned(), branch: Some("side".to_owned()), ..Git::default() }));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use rsb_model::Timestamp;
+use rsb_model::{Timestamp, calendar};
 
 /// What a time without a zone means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(super) struct Dated {
     pub(super) is_guess: bool,
 }
 
+/// How vLLM and old versions of Google Benchmark write a time.
+const FORMS: [&str; 2] = ["%Y%m%d-%H%M%S", "%Y/%m/%d-%H:%M:%S"];
 /// Seconds between the offsets of time zones.
 const QUARTER: i64 = 15 * 60;
 /// The offsets that there are, in seconds: from 12 hours behind UTC to 14 before it.
@@ -29,15 +31,21 @@ const OFFSETS: std::ops::RangeInclusive<i64> = -12 * 3600..=14 * 3600;
 /// How many seconds after its date a tool has written its file.
 const DELAY: i64 = 30;
 
-/// The time that `text` says, in a file that was last written at `written`.
+/// The time that `text` says, in a file that was last written at `written`; `None` if it is no time that a calendar has.
 ///
 /// A tool writes its file when it is done. Where the file's own time is the date but for an offset that a time zone may have,
 /// that is the offset, and nothing is guessed. A copy has the time of its copying, which tells nothing.
 pub(super) fn read(text: &str, unzoned: Unzoned, written: Timestamp) -> Option<Dated> {
+    let dated = read_any(text, unzoned, written)?;
+    calendar::second_exists(text, dated.time).then_some(dated)
+}
+
+fn read_any(text: &str, unzoned: Unzoned, written: Timestamp) -> Option<Dated> {
     if let Ok(time) = text.parse() {
         return Some(Dated { time, is_guess: false });
     }
-    let date: DateTime = DateTime::strptime("%Y%m%d-%H%M%S", text).or_else(|_| text.parse()).ok()?;
+    let date: DateTime =
+        FORMS.iter().find_map(|form| DateTime::strptime(form, text).ok()).or_else(|| text.parse().ok())?;
     let as_utc = date.to_zoned(TimeZone::UTC).ok()?.timestamp();
     if unzoned == Unzoned::Utc {
         return Some(Dated { time: as_utc, is_guess: false });
@@ -70,7 +78,16 @@ mod tests {
             let dated = read(text, unzoned, written).unwrap();
             assert_eq!((dated.time.to_string().as_str(), dated.is_guess), (time, false), "{text}");
         }
-        for text in ["", "today", "2026-13-02T03:04:05"] {
+        for text in [
+            "",
+            "today",
+            "2026-13-02T03:04:05",
+            "2026-02-30T03:04:05",
+            "2026-01-02T03:04:60Z",
+            "10000-01-02T03:04:05",
+            "20260230-030405",
+            "20260102-030460",
+        ] {
             assert_eq!(read(text, Unzoned::Utc, written), None, "{text}");
         }
     }
@@ -88,7 +105,7 @@ mod tests {
             ("2026-01-02T20:04:05Z", "2026-01-02T03:04:05Z", true),
             ("2026-03-02T02:04:05Z", "2026-01-02T03:04:05Z", true),
         ] {
-            for text in ["20260102-030405", "2026-01-02 03:04:05"] {
+            for text in ["20260102-030405", "2026-01-02 03:04:05", "2026/01/02-03:04:05"] {
                 let dated = read(text, Unzoned::Local, written.parse().unwrap()).unwrap();
                 assert_eq!((dated.time.to_string().as_str(), dated.is_guess), (time, is_guess), "{text} {written}");
             }

@@ -26,7 +26,7 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let entries = json::list(&document, "benchmarks")?;
     let context = document.get("context").ok_or_else(|| Problem::shape("it has no `context`"))?;
-    sink.dated("date", json::text(context, "date"), Unzoned::Local);
+    sink.dated(context, "date", Unzoned::Local)?;
     if json::text(context, "library_build_type") == Some("debug") {
         sink.note("Google Benchmark itself was built without optimization: its times are too long".to_owned());
     }

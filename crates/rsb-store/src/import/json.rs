@@ -6,7 +6,10 @@ use super::error::Problem;
 
 /// Every document in `text`: one, or several after each other where a tool appends to its file.
 pub(super) fn documents(text: &str) -> Result<Vec<Value>, Problem> {
-    serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().map_err(Problem::Syntax)
+    let all =
+        serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().map_err(Problem::Syntax)?;
+    rsb_model::json::check(text).map_err(Problem::Syntax)?;
+    Ok(all)
 }
 
 /// The first document in `text`, if it begins with one.
@@ -16,7 +19,7 @@ pub(super) fn first(text: &str) -> Option<Value> {
 
 /// The one document in `text`.
 pub(super) fn document(text: &str) -> Result<Value, Problem> {
-    serde_json::from_str(text).map_err(Problem::Syntax)
+    rsb_model::json::parse(text).map_err(Problem::Syntax)
 }
 
 /// The list `key` of `document`.

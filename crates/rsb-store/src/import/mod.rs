@@ -282,6 +282,40 @@ mod tests {
     }
 
     #[test]
+    fn keys_twice_numbers_that_vanish_and_times_that_never_were_are_refused_by_name() {
+        let sample = mutations::sample;
+        let google = sample(Format::GoogleBenchmark);
+        for (format, text, parts) in [
+            (
+                Format::Hyperfine,
+                sample(Format::Hyperfine).replacen("\"min\"", "\"median\"", 1),
+                ["`median` is there twice", "line 3"],
+            ),
+            (Format::Hyperfine, sample(Format::Hyperfine).replace("0.0015", "1.5e-500"), ["1.5e-500", "too small"]),
+            (
+                Format::Vllm,
+                sample(Format::Vllm).replacen("\"burstiness\": 1.0", "\"duration\": 8", 1),
+                ["`duration`", "twice"],
+            ),
+            (Format::Vllm, sample(Format::Vllm).replace("20260102-", "20260230-"), ["`date`", "20260230-030405"]),
+            (
+                Format::PytestBenchmark,
+                sample(Format::PytestBenchmark).replace("2026-01-02T", "10000-01-02T"),
+                ["`datetime`", "10000-"],
+            ),
+            (Format::GoogleBenchmark, google.replace("03:04:05+01", "03:04:60+01"), ["`date`", "03:04:60"]),
+            (
+                Format::GoogleBenchmark,
+                google.replace("\"2026-01-02T03:04:05+01:00\"", "20260102"),
+                ["`date`", "is 20260102"],
+            ),
+        ] {
+            let error = mutations::read(format, &text).unwrap_err().to_string();
+            assert!(parts.iter().all(|part| error.contains(part)), "{format}: {error}");
+        }
+    }
+
+    #[test]
     fn what_is_no_file_of_results_is_refused_in_no_time() {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         let dir = tempfile::tempdir().unwrap();

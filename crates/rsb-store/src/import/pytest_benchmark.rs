@@ -14,7 +14,7 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let tests = json::list(&document, "benchmarks")?;
     // `utcnow` without a zone up to version 4.0, `now(timezone.utc)` with it since 5.0.
-    sink.dated("datetime", json::text(&document, "datetime"), Unzoned::Utc);
+    sink.dated(&document, "datetime", Unzoned::Utc)?;
     for one in tests {
         let name = json::text(one, "fullname").or_else(|| json::text(one, "name")).unwrap_or_default();
         if one.get("has_error").and_then(Value::as_bool).unwrap_or(false) {

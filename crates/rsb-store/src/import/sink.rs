@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use super::Format;
 use super::dates::{self, Unzoned};
+use super::error::Problem;
 use crate::read::UNREADABLE;
 
 /// Nanoseconds in a second.
@@ -87,11 +88,22 @@ impl Sink {
         self.run
     }
 
-    /// Takes the time that the tool itself recorded, when it is one, for the cases that follow.
-    pub(super) fn dated(&mut self, key: &str, text: Option<&str>, unzoned: Unzoned) {
-        let Some((text, dated)) = text.and_then(|text| Some((text, dates::read(text, unzoned, self.written)?))) else {
-            return;
-        };
+    /// Takes the time that the tool recorded as `key` of `document`, if it did, for the cases that follow.
+    ///
+    /// # Errors
+    /// When that is no time: the file's own one is that of a copy, and would silently reorder the history.
+    pub(super) fn dated(&mut self, document: &Value, key: &str, unzoned: Unzoned) -> Result<(), Problem> {
+        let value = document.get(key).unwrap_or(&Value::Null);
+        if value.is_null() || value == "" {
+            return Ok(());
+        }
+        let (text, dated) = value
+            .as_str()
+            .and_then(|text| Some((text, dates::read(text, unzoned, self.written)?)))
+            .ok_or_else(|| {
+                let cure = "correct it, or remove it: then the time counts at which the file was written";
+                Problem::refused(format!("its `{key}` is {value}, which is no time of the calendar"), cure)
+            })?;
         let is_first = self.run.benchmarks.is_empty();
         self.run.started = if is_first { dated.time } else { self.run.started.min(dated.time) };
         self.timestamp = dated.time;
@@ -101,6 +113,7 @@ impl Sink {
                  be up to 14 hours off"
             ));
         }
+        Ok(())
     }
 
     /// What a reader of the run should know.

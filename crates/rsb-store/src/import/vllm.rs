@@ -26,7 +26,7 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
         if !document.is_object() {
             return Err(Problem::shape("it is not an object with `num_prompts` and `completed`"));
         }
-        sink.dated("date", json::text(&document, "date"), Unzoned::Local);
+        sink.dated(&document, "date", Unzoned::Local)?;
         if DATASET.iter().all(|key| document.get(key).is_none()) {
             sink.note(NO_DATASET.to_owned());
         }

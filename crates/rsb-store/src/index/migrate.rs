@@ -13,7 +13,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::schema::{COMPARISONS, DROP_COMPARISONS, DROP_RUNS, RUN_TABLES, SCHEMA_VERSION};
 use super::text::better_text;
 use crate::error::StoreNotice;
-use crate::files::{self, RUNS};
+use crate::files::{self, RUNS, StampedFile};
 
 /// The first version whose comparisons are today's.
 const COMPARISONS_SINCE: i64 = 3;
@@ -43,7 +43,7 @@ pub(super) fn bring_up(connection: &mut Connection, results_dir: &Path) -> rusql
     transaction.execute_batch(COMPARISONS)?;
     let mut notices = Vec::new();
     if from > 0 {
-        let runs = files::stamped_files(&results_dir.join(RUNS), ".json");
+        let runs = StampedFile::all_in(&results_dir.join(RUNS));
         // Whoever syncs finds what is left out again, and says so.
         super::take_in(&transaction, &runs, &mut Vec::new())?;
         let path = results_dir.join(files::DATABASE);

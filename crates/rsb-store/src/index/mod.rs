@@ -128,14 +128,14 @@ impl Index {
 
     /// Makes the index agree with the files within `results_dir`: new and changed ones are read, vanished ones go.
     pub(crate) fn sync(&mut self, results_dir: &Path) -> rusqlite::Result<Vec<StoreNotice>> {
-        let mut notices = self.sync_runs(&files::stamped_files(&results_dir.join(RUNS), ".json"))?;
-        let comparisons = files::stamped_files(&results_dir.join(COMPARISONS), ".json");
+        let mut notices = self.sync_runs(&StampedFile::all_in(&results_dir.join(RUNS)))?;
+        let comparisons = StampedFile::all_in(&results_dir.join(COMPARISONS));
         let (changed, vanished) = differences(&self.connection, "comparisons", &comparisons)?;
         for file in vanished {
             self.connection.execute("DELETE FROM comparisons WHERE file = ?1", [file])?;
         }
         for file in changed {
-            match read::read_comparison(&file.path) {
+            match files::check_ending(&file.path).and_then(|()| read::read_comparison(&file.path)) {
                 Ok(comparison) => insert_comparison(&self.connection, &file, &comparison)?,
                 Err(error) => notices.push(StoreNotice::LeftOut { path: file.path, problem: error.to_string() }),
             }
@@ -223,7 +223,8 @@ fn take_in(connection: &Connection, runs: &[StampedFile], notices: &mut Vec<Stor
 /// The rows of the run in `file`, or why it is left out.
 fn read_rows(file: &StampedFile) -> Result<RunRows, StoreNotice> {
     let left_out = |problem: String| StoreNotice::LeftOut { path: file.path.clone(), problem };
-    let run = read::read_run(&file.path).map_err(|error| left_out(error.to_string()))?;
+    let read = files::check_ending(&file.path).and_then(|()| read::read_run(&file.path));
+    let run = read.map_err(|error| left_out(error.to_string()))?;
     RunRows::of(file, &run).map_err(|error| left_out(error.to_string()))
 }
 

@@ -58,7 +58,7 @@ const RUNS: &str = "
     ) STRICT;
     CREATE INDEX runs_by_time ON runs (started, run_id);
     CREATE INDEX runs_by_sequence ON runs (sequence);
-    CREATE INDEX runs_by_latest ON runs (imported, sequence IS NULL, sequence DESC, started DESC, run_id DESC);
+    CREATE INDEX runs_by_latest ON runs (imported, started DESC, run_id DESC);
     CREATE TABLE cases (
         id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, model TEXT NOT NULL, device TEXT NOT NULL,
         batch_size INTEGER, sequence_length INTEGER, precision TEXT, architecture_type TEXT, parameter_count INTEGER

@@ -10,6 +10,9 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{ListAccessor as _, Row, RowAccessor};
 use parquet::schema::types::TypePtr;
 use rsb_model::{BenchmarkResult, Run, Samples};
+use serde::de::DeserializeOwned;
+
+use crate::input;
 
 use super::{ParquetFileError, RUN_COLUMNS, schema};
 
@@ -23,10 +26,7 @@ const MOST_ROWS: i64 = 20_000_000;
 pub fn read_parquet(path: &Path) -> Result<Vec<Run>, ParquetFileError> {
     let unfit = |problem: String| ParquetFileError::Unfit { path: path.to_owned(), problem };
     let io = |source| ParquetFileError::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(io)?;
-    if !file.metadata().map_err(io)?.is_file() {
-        return Err(unfit("it is no regular file".to_owned()));
-    }
+    let file = input::open(path).map_err(io)?;
     // A damaged file is an error of the library in most places, and a panic in some.
     let read = panic::catch_unwind(AssertUnwindSafe(|| read_runs(file)));
     read.unwrap_or_else(|_| Err("it is damaged".to_owned())).map_err(unfit)
@@ -52,6 +52,13 @@ fn read_runs(file: File) -> Result<Vec<Run>, String> {
     Ok(runs.all)
 }
 
+/// What the JSON `text` stands for, checked as [`rsb_model::json::parse`] checks it.
+fn strict<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    let value = serde_json::from_str(text)?;
+    rsb_model::json::check(text)?;
+    Ok(value)
+}
+
 /// The runs of the rows so far. Rows of a run may stand apart.
 #[derive(Default)]
 struct Runs {
@@ -69,7 +76,7 @@ impl Runs {
         let place = if let Some(place) = self.places.get(id) {
             *place
         } else {
-            let run: Run = serde_json::from_str(text(14)?).map_err(|error| format!("run `{id}`: {error}"))?;
+            let run: Run = strict(text(14)?).map_err(|error| format!("run `{id}`: {error}"))?;
             if run.run_id.0 != *id || !run.benchmarks.is_empty() {
                 return Err(format!("the rows of run `{id}` do not hold that run"));
             }
@@ -82,7 +89,7 @@ impl Runs {
         let samples = samples(row)?;
         let is_same_case = self.last.as_ref().is_some_and(|(at, known)| *at == place && known == rest);
         if !(is_same_case && samples.as_ref().is_some_and(|samples| follows(run, samples))) {
-            let case: BenchmarkResult = serde_json::from_str(rest).map_err(|error| format!("run `{id}`: {error}"))?;
+            let case: BenchmarkResult = strict(rest).map_err(|error| format!("run `{id}`: {error}"))?;
             run.benchmarks.push(case);
             self.last = Some((place, rest.clone()));
         }

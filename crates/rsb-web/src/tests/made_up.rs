@@ -145,7 +145,7 @@ fn case_id(name: &str, case: usize) -> String {
 fn made_up(name: &str, machine: usize, run: usize) -> Run {
     let environment = Environment {
         os: Some(name.to_owned()),
-        git: Some(Git { commit: commit(run), branch: Some(name.to_owned()), dirty: false }),
+        git: Some(Git { commit: commit(run), branch: Some(name.to_owned()), ..Git::default() }),
         ..Environment::default()
     };
     let mut made = Run::begin(RunId(id_of(machine, run)), moment(run), name, "quick", environment);
