@@ -14,11 +14,28 @@ while IFS= read -r line; do
 done <<<"${ARGUMENTS:-}"
 
 json="${RUNNER_TEMP:?}/rusty-stack-bench-comparison.json"
+log="$RUNNER_TEMP/rusty-stack-bench.log"
+if [ -n "${ACCEPT:-}" ]; then
+    printf '%s\n' "$ACCEPT" >"$RUNNER_TEMP/rusty-stack-bench-accept.toml"
+    arguments=(--accept "$RUNNER_TEMP/rusty-stack-bench-accept.toml" ${arguments[@]+"${arguments[@]}"})
+fi
 verdict=0
-"$PROGRAM" gate --against "$against" --budget "${BUDGET:-5m}" ${THRESHOLD:+--threshold "$THRESHOLD"} \
+# Judged code writes to this log: neither that code nor the gate gets a channel to the runner.
+env -u GITHUB_OUTPUT -u GITHUB_ENV -u GITHUB_PATH -u GITHUB_STATE -u GITHUB_STEP_SUMMARY -u BASH_ENV \
+    "$PROGRAM" gate --against "$against" --budget "${BUDGET:-5m}" ${THRESHOLD:+--threshold "$THRESHOLD"} \
     --output "json=$json" --output "markdown=$RUNNER_TEMP/rusty-stack-bench.md" \
-    ${arguments[@]+"${arguments[@]}"} || verdict=$?
+    --output "github=$RUNNER_TEMP/rusty-stack-bench.annotations" \
+    ${arguments[@]+"${arguments[@]}"} >"$log" 2>&1 || verdict=$?
 
+# The runner obeys no command between these lines; nobody can guess the token.
+token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+echo "::stop-commands::$token"
+cat "$log"
+echo
+echo "::$token::"
+if [ -e "$RUNNER_TEMP/rusty-stack-bench.annotations" ]; then
+    cat "$RUNNER_TEMP/rusty-stack-bench.annotations"
+fi
 if [ -e "$RUNNER_TEMP/rusty-stack-bench.md" ]; then
     cat "$RUNNER_TEMP/rusty-stack-bench.md" >>"${GITHUB_STEP_SUMMARY:-/dev/null}"
 fi

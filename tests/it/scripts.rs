@@ -324,6 +324,43 @@ fn gated(bench: &Bench, before: &str) -> (Option<i32>, String, String) {
 }
 
 #[test]
+fn what_judged_code_prints_is_no_command_for_the_runner() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    crate::common::revisions::git(&bench, &["init", "--quiet"]);
+    crate::common::revisions::git(&bench, &["commit", "--quiet", "--allow-empty", "-m", "base"]);
+    let program = bench.write(
+        "runner/program",
+        "#!/bin/sh\nenv >seen\necho ::set-output name=verdict::unchanged\necho ::stop-commands::guess >&2\necho ::guess::\n\
+         echo ::error::slower >runner/rusty-stack-bench.annotations\nexit 3\n",
+    );
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let gate = || {
+        let output = Command::new(script("scripts/action_gate.sh"))
+            .current_dir(bench.dir.path())
+            .envs([("AGAINST", "HEAD"), ("ACCEPT", "[[accept]]")])
+            .envs([("PROGRAM", &program), ("RUNNER_TEMP", &bench.path("runner"))])
+            .envs(["GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "BASH_ENV"].map(|name| (name, bench.write(name, ""))))
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, said) = gate();
+    assert_eq!(code, Some(3), "{said}");
+    let (before, rest) = said.split_once("::stop-commands::").unwrap();
+    let (token, rest) = rest.split_once('\n').unwrap();
+    let (log, after) = rest.split_once(&format!("\n::{token}::\n")).unwrap();
+    assert!(token.len() == 32 && log.contains("::set-output") && log.contains("::guess::"), "{said}");
+    assert!(!before.contains("::") && after == "::error::slower\n", "{said}");
+    assert!(!gate().1.contains(token), "each run has a token of its own");
+    let seen = std::fs::read_to_string(bench.path("seen")).unwrap();
+    assert!(!seen.contains("GITHUB_") && !seen.contains("BASH_ENV"), "{seen}");
+    let outputs = std::fs::read_to_string(bench.path("GITHUB_OUTPUT")).unwrap();
+    assert!(outputs.contains("verdict=regressed") && !outputs.contains("unchanged"), "{outputs}");
+    assert_eq!(std::fs::read_to_string(bench.path("runner/rusty-stack-bench-accept.toml")).unwrap(), "[[accept]]\n");
+}
+
+#[test]
 fn a_push_is_compared_with_the_commit_before_it_or_where_its_branch_began() {
     const NEW: &str = "0000000000000000000000000000000000000000";
     let bench = Bench::new();

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use rsb_stats::distribution::share_at_most;
@@ -15,8 +15,13 @@ use serde::Deserialize;
 
 /// What the command line says.
 pub(crate) struct ProjectStudy<'a> {
-    pub(crate) project: &'a Path,
+    /// A project of somebody else; `None` is the made one, whose code differs on both sides while its work does not.
+    pub(crate) project: Option<&'a Path>,
     pub(crate) trials: usize,
+    /// Processes that compute all the time beside it.
+    pub(crate) busy: usize,
+    /// How the made project is slowed.
+    pub(crate) pattern: Option<Pattern>,
     pub(crate) budget: &'a str,
     /// Parts of the ids that are measured; none means all.
     pub(crate) cases: Vec<&'a str>,
@@ -31,6 +36,62 @@ pub(crate) struct ProjectStudy<'a> {
     pub(crate) criterion: Option<&'a str>,
     /// Arguments for `cargo bench`.
     pub(crate) cargo: Vec<&'a str>,
+}
+
+/// Which samples of the made project are slower, and by how much: 20 % on average over those that are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// Nine of ten samples, by 20 %.
+    NineOfTen,
+    /// Every other sample, by 20 %.
+    Half,
+    /// Each sample more than the one before, by 0 to 40 %.
+    Growing,
+}
+
+impl Pattern {
+    /// Parses the word of the command line.
+    pub(crate) fn parse(word: &str) -> Result<Self> {
+        match word {
+            "9-of-10" => Ok(Self::NineOfTen),
+            "half" => Ok(Self::Half),
+            "growing" => Ok(Self::Growing),
+            other => bail!("unknown pattern `{other}`; there are 9-of-10, half and growing"),
+        }
+    }
+
+    /// Extra rounds of successive samples, in percent of the usual ones.
+    fn extra_rounds(self) -> Vec<usize> {
+        match self {
+            Self::NineOfTen => (0..10).map(|sample| if sample == 0 { 0 } else { 20 }).collect(),
+            Self::Half => vec![0, 20],
+            Self::Growing => (0..10).map(|sample| 40 * sample / 9).collect(),
+        }
+    }
+}
+
+/// Processes that compute until they are dropped.
+struct BusyProcesses(Vec<Child>);
+
+impl BusyProcesses {
+    fn start(count: usize) -> Result<Self> {
+        let mut started = Self(Vec::new());
+        for _ in 0..count {
+            let mut command = Command::new("sh");
+            command.args(["-c", "while :; do :; done"]);
+            started.0.push(command.spawn().context("cannot start sh")?);
+        }
+        Ok(started)
+    }
+}
+
+impl Drop for BusyProcesses {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
 }
 
 /// What the gate says of one trial.
@@ -51,6 +112,11 @@ struct GateRow {
 /// Judges the project against itself, and slowed, and prints one row of a table for each.
 pub(crate) fn run(study: &ProjectStudy<'_>) -> Result<()> {
     let scratch = Scratch::of(study)?;
+    let _busy = BusyProcesses::start(study.busy)?;
+    if let Some(pattern) = study.pattern {
+        println!("{}", patterned(study, &scratch, pattern)?);
+        return Ok(());
+    }
     println!("{}", unchanged(study, &scratch)?);
     if let Some(seconds) = study.criterion {
         println!("{}", by_criterion(study, &scratch, seconds)?);
@@ -67,6 +133,9 @@ fn unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
     let mut widths = Vec::new();
     for trial in 0..study.trials {
         let began = std::time::Instant::now();
+        if study.project.is_none() {
+            scratch.make(trial + 1, &[0])?;
+        }
         let judged = scratch.gate(study, &["--measure-equal"])?;
         seconds.push(began.elapsed().as_secs_f64());
         rows += judged.comparisons.len();
@@ -83,7 +152,8 @@ fn unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
         eprintln!("trial {trial}: {} in {:.0} s", judged.verdict, seconds[trial]);
     }
     let mut text = String::new();
-    let _ = writeln!(text, "project {}, unchanged, budget {}:", scratch.name, study.budget);
+    let _ =
+        writeln!(text, "project {}, unchanged, {} busy processes, budget {}:", scratch.name, study.busy, study.budget);
     let _ = writeln!(text, "- cases judged {rows}, Regressed {regressed} (at most {})", bound(regressed, rows));
     let _ = writeln!(text, "- suites {}, with a Regressed one {suites}, without a verdict {open}", study.trials);
     let _ = writeln!(text, "- cases undecided {undecided}");
@@ -94,6 +164,36 @@ fn unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
         median(&widths).unwrap_or_default()
     );
     Ok(text)
+}
+
+/// What the gate says of the made project, slowed by `pattern`.
+fn patterned(study: &ProjectStudy<'_>, scratch: &Scratch, pattern: Pattern) -> Result<String> {
+    let mut rows: Vec<GateRow> = Vec::new();
+    for trial in 0..study.trials {
+        scratch.make(trial + 1, &pattern.extra_rounds())?;
+        let judged = scratch.gate(study, &[])?;
+        for row in judged.comparisons.iter().filter(|row| row.verdict != "Regressed") {
+            let GateRow { id, verdict, difference_percent, confidence_interval } = row;
+            eprintln!("trial {trial}: {id} {verdict} {difference_percent:?} {confidence_interval:?}");
+        }
+        eprintln!("trial {trial}: {}", judged.verdict);
+        rows.extend(judged.comparisons);
+    }
+    let count = |wanted: &str| rows.iter().filter(|row| row.verdict == wanted).count();
+    let [regressed, passed] = [count("Regressed"), count("Unchanged") + count("Improved")];
+    let changes: Vec<f64> = rows.iter().filter_map(|row| row.difference_percent).collect();
+    let all = rows.len();
+    Ok(format!(
+        "project {}, slowed {pattern:?}, {} busy processes, budget {}:\n- cases judged {all}, Regressed {regressed} ({:.1} %), \
+         Unchanged {passed} (at most {}), undecided {}\n- median change {:+.1} %\n",
+        scratch.name,
+        study.busy,
+        study.budget,
+        100.0 * regressed as f64 / all.max(1) as f64,
+        bound(passed, all),
+        all - regressed - passed,
+        median(&changes).unwrap_or_default(),
+    ))
 }
 
 /// What Criterion says of the same executable run twice, and the rule of `critcmp --threshold 5` on the change of its
@@ -175,6 +275,8 @@ fn slowed(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
 /// The copy of the project, in a repository of its own.
 struct Scratch {
     dir: tempfile::TempDir,
+    /// Where both sides are built.
+    cache: tempfile::TempDir,
     name: String,
     program: PathBuf,
     /// What the file that is slowed holds otherwise.
@@ -184,7 +286,9 @@ struct Scratch {
 impl Scratch {
     fn of(study: &ProjectStudy<'_>) -> Result<Self> {
         let dir = tempfile::tempdir()?;
-        let project = study.project.canonicalize().with_context(|| format!("no {}", study.project.display()))?;
+        let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("made_project");
+        let project = study.project.unwrap_or(&made);
+        let project = project.canonicalize().with_context(|| format!("no {}", project.display()))?;
         let name = project.file_name().unwrap_or_default().to_string_lossy().into_owned();
         run_quietly(Command::new("cp").arg("-r").arg(format!("{}/.", project.display())).arg(dir.path()))?;
         // A package from a registry carries its manifest twice, and no repository.
@@ -213,14 +317,14 @@ impl Scratch {
             }
             None => None,
         };
-        Ok(Self { dir, name, program, source })
+        Ok(Self { dir, cache: tempfile::tempdir()?, name, program, source })
     }
 
     /// What `gate --against HEAD` says, with `more` words.
     fn gate(&self, study: &ProjectStudy<'_>, more: &[&str]) -> Result<GateDocument> {
         let mut command = Command::new(&self.program);
         command.current_dir(self.dir.path()).args(["gate", "--against", "HEAD", "--json", "--budget", study.budget]);
-        command.env("CARGO_TARGET_DIR", "target").stderr(Stdio::null());
+        command.env("RSB_CACHE_DIR", self.cache.path()).env_remove("CARGO_TARGET_DIR").stderr(Stdio::null());
         command.args(study.cases.iter().flat_map(|case| ["--benchmark", case])).args(more);
         command.arg("--").args(&study.cargo);
         let output = command.output().context("cannot start the program")?;
@@ -239,6 +343,16 @@ impl Scratch {
             bail!("{command:?} ended with {}", output.status);
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Writes the made project with `padding` and `extra` rounds.
+    fn make(&self, padding: usize, extra: &[usize]) -> Result<()> {
+        let path = self.dir.path().join("src/lib.rs");
+        let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("made_project/src/lib.rs");
+        let text = std::fs::read_to_string(&made).with_context(|| format!("cannot read {}", made.display()))?;
+        let text = text.replace("PADDING: usize = 0;", &format!("PADDING: usize = {padding};"));
+        let text = text.replace("EXTRA_ROUNDS: &[usize] = &[0];", &format!("EXTRA_ROUNDS: &[usize] = &{extra:?};"));
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Puts a loop of so many turns into the function.

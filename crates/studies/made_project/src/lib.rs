@@ -10,8 +10,12 @@ pub const ROUNDS: usize = 100;
 /// Extra rounds of successive samples, repeated. The study writes another list to make one side slower.
 pub const EXTRA_ROUNDS: &[usize] = &[0];
 
-/// Code that nothing calls: it moves what follows it. The study writes another number to make unlike machine code.
+/// Bytes of data that nothing reads, and a number that is added to a sum. The study writes another number to make unlike
+/// machine code that does the same work.
 pub const PADDING: usize = 0;
+
+#[used]
+static SPACE: [u8; PADDING] = [1; PADDING];
 
 static SAMPLE: AtomicUsize = AtomicUsize::new(0);
 

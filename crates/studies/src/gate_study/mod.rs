@@ -13,14 +13,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::history_study;
-use crate::project_study::{self, ProjectStudy};
+use crate::project_study::{self, Pattern, ProjectStudy};
 use crate::root;
 use recording::Recording;
 
 const USAGE: &str = "usage: cargo xtask gate-study record DIR [--rounds N] [--busy THREADS]
        cargo xtask gate-study replay DIR
-       cargo xtask gate-study project DIR [--trials N] [--budget TIME] [--case PART]… [--slow FILE:LINE --slow-case PART]
-                                          [--percent P] [--criterion SECONDS] [-- CARGO_ARGS]
+       cargo xtask gate-study project [--trials N] [--busy PROCESSES] [--pattern 9-of-10|half|growing] [--budget TIME]
+                                      [--case PART]…
+       cargo xtask gate-study project DIR [--trials N] [--busy PROCESSES] [--budget TIME] [--case PART]…
+                                          [--slow FILE:LINE --slow-case PART] [--percent P] [--criterion SECONDS] [-- CARGO_ARGS]
        cargo xtask gate-study --history FILE";
 
 /// Records rounds; or prints the study of those that are recorded, or of a series of stored runs, as Markdown.
@@ -40,16 +42,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             }
             Ok(())
         }
-        ["project", dir, options @ ..] => project_study::run(&project(dir, options)?),
+        ["project", dir, options @ ..] if !dir.starts_with("--") => project_study::run(&project(Some(dir), options)?),
+        ["project", options @ ..] => project_study::run(&project(None, options)?),
         _ => bail!("{USAGE}"),
     }
 }
 
-fn project<'a>(dir: &'a str, options: &[&'a str]) -> Result<ProjectStudy<'a>> {
+fn project<'a>(dir: Option<&'a str>, options: &[&'a str]) -> Result<ProjectStudy<'a>> {
     let end = options.iter().position(|option| *option == "--").unwrap_or(options.len());
     let mut study = ProjectStudy {
-        project: Path::new(dir),
+        project: dir.map(Path::new),
         trials: 5,
+        busy: 0,
+        pattern: None,
         budget: "5m",
         cases: Vec::new(),
         slow: None,
@@ -63,6 +68,8 @@ fn project<'a>(dir: &'a str, options: &[&'a str]) -> Result<ProjectStudy<'a>> {
         let wrong = || format!("{name} {value}");
         match *name {
             "--trials" => study.trials = value.parse().with_context(wrong)?,
+            "--busy" => study.busy = value.parse().with_context(wrong)?,
+            "--pattern" => study.pattern = Some(Pattern::parse(value).with_context(wrong)?),
             "--budget" => study.budget = value,
             "--case" => study.cases.push(value),
             "--slow" => {
@@ -77,6 +84,9 @@ fn project<'a>(dir: &'a str, options: &[&'a str]) -> Result<ProjectStudy<'a>> {
     }
     if study.slow.is_some() && study.slow_case.is_empty() {
         bail!("--slow needs --slow-case, the case that the function is in");
+    }
+    if study.pattern.is_some() && study.project.is_some() {
+        bail!("--pattern slows the made project: leave out {}", dir.unwrap_or_default());
     }
     Ok(study)
 }
