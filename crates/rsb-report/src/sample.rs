@@ -45,6 +45,7 @@ pub(crate) fn environment() -> Environment {
             commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".into(),
             branch: Some("main".into()),
             dirty: true,
+            changes: None,
         }),
         state: Some(MachineState {
             load_average: Some(3.1),

@@ -112,6 +112,10 @@ struct GateRow {
 /// Judges the project against itself, and slowed, and prints one row of a table for each.
 pub(crate) fn run(study: &ProjectStudy<'_>) -> Result<()> {
     let scratch = Scratch::of(study)?;
+    if study.project.is_none() {
+        // Dependencies are built before anything else competes.
+        scratch.gate(study, &["--measure-equal", "--case", "integers/1", "--budget", "1s"])?;
+    }
     let _busy = BusyProcesses::start(study.busy)?;
     if let Some(pattern) = study.pattern {
         println!("{}", patterned(study, &scratch, pattern)?);
@@ -323,7 +327,10 @@ impl Scratch {
     /// What `gate --against HEAD` says, with `more` words.
     fn gate(&self, study: &ProjectStudy<'_>, more: &[&str]) -> Result<GateDocument> {
         let mut command = Command::new(&self.program);
-        command.current_dir(self.dir.path()).args(["gate", "--against", "HEAD", "--json", "--budget", study.budget]);
+        command.current_dir(self.dir.path()).args(["gate", "--against", "HEAD", "--json"]);
+        if !more.contains(&"--budget") {
+            command.args(["--budget", study.budget]);
+        }
         command.env("RSB_CACHE_DIR", self.cache.path()).env_remove("CARGO_TARGET_DIR").stderr(Stdio::null());
         command.args(study.cases.iter().flat_map(|case| ["--benchmark", case])).args(more);
         command.arg("--").args(&study.cargo);
