@@ -1,6 +1,6 @@
 //! Statistics of lists of figures, the trend of one, and charts of them in characters.
 
-use rsb_model::{Better, Timestamp};
+use rsb_model::Better;
 use rsb_report::chart::{
     Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, HEAT_LEVELS, Label, Legend, Paint, Point,
 };
@@ -82,7 +82,8 @@ pub(crate) fn trend(name: &str, better: Option<&str>, points: &[(String, f64)]) 
     };
     let point = |(time, value): &(String, f64)| {
         let known = rsb_model::calendar::parse_time(time);
-        let unknown = || KeepError::Unknown(format!("`{time}` in the series is no time; give RFC 3339 (2026-11-21T09:03:12Z)"));
+        let unknown =
+            || KeepError::Unknown(format!("`{time}` in the series is no time; give RFC 3339 (2026-11-21T09:03:12Z)"));
         known.map(|time| (time, *value)).ok_or_else(unknown)
     };
     let points = points.iter().map(point).collect::<Result<Vec<_>, _>>()?;
