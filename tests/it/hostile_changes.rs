@@ -347,6 +347,27 @@ fn an_intended_slow_down_or_removal_passes_by_a_list_from_outside() {
 }
 
 #[test]
+fn a_command_whose_first_repetition_alone_is_fast_is_no_pass() {
+    let bench = repository("");
+    let script = |times: &[u32]| {
+        let case = |(at, time): (usize, &u32)| {
+            format!(
+                r#"{{"name":"loop","run_name":"loop","run_type":"iteration","repetitions":{},"repetition_index":{at},"iterations":10,"real_time":{time},"cpu_time":{time},"time_unit":"ns"}}"#,
+                times.len()
+            )
+        };
+        let cases: Vec<String> = times.iter().enumerate().map(case).collect();
+        bench.write("bench.sh", &format!("echo '{{\"context\":{{}},\"benchmarks\":[{}]}}'\n", cases.join(",")));
+    };
+    script(&[1000, 1001, 1002, 1001]);
+    commit(&bench, "fast");
+    script(&[1000, 1301, 1302, 1301]);
+    let words = ["--bench", "sh bench.sh", "--bench-format", "google-benchmark"];
+    let result = bench.run(&[&JSON[..], &words].concat()).expect(3).json();
+    assert!(result["comparisons"][0]["reason"].as_str().unwrap().contains("not in the fastest"), "{result:#}");
+}
+
+#[test]
 fn a_command_that_reports_a_case_twice_is_refused() {
     let bench = repository("");
     let case = |time: u32| {

@@ -22,7 +22,7 @@ const LEAST_PAIRS: usize = 7;
 const CONFIRMING_PAIRS: usize = 5;
 
 /// Fewest samples per side of a pair whose quartiles are compared.
-const LEAST_SAMPLES: usize = 8;
+const LEAST_SAMPLES: usize = 3;
 
 /// A sample of more than this many times the fastest of its side was interrupted: a neighbor's time slice makes it several
 /// times as long.
