@@ -60,10 +60,9 @@ pub fn against(
         return Ok(same(judge, revision, "hold the same source: nothing to measure"));
     }
     let _ended_at_the_end = Descendants::adopt();
-    let builds = trees.build(listener).map_err(|error| match error.is::<DependencyOutside>() {
-        true => EngineError::usage(error),
-        false => error.into(),
-    })?;
+    let builds = trees
+        .build(listener)
+        .map_err(|error| if error.is::<DependencyOutside>() { EngineError::usage(error) } else { error.into() })?;
     let [before, after] = &builds.sides;
     let changed = trees.changed_files()?;
     if !request.measure_equal && before.does_as(after, &changed)? {

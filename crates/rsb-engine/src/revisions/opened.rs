@@ -13,10 +13,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// does not end in time, or the system cannot watch files.
 pub(super) fn may_open(executables: &Executables, executable: &BenchExecutable, files: &[PathBuf]) -> bool {
     let Some(side) = executables.side() else { return true };
-    match watched(executables, executable, side, files) {
-        Ok(opened) => opened,
-        Err(_) => true,
-    }
+    watched(executables, executable, side, files).unwrap_or(true)
 }
 
 #[cfg(target_os = "linux")]

@@ -346,15 +346,14 @@ impl Build {
         let mut alike = BTreeSet::new();
         for case in cases {
             let (Some(one), Some(two)) = (own.of(&case.id), others.of(&case.id)) else { continue };
-            let same = match known.get(&one.program) {
-                Some(same) => *same,
-                None => {
-                    let same = do_the_same([&own.stored(one), &others.stored(two)])?
-                        && !opened::may_open(own, one, changed)
-                        && !opened::may_open(others, two, changed);
-                    known.insert(one.program.clone(), same);
-                    same
-                }
+            let same = if let Some(same) = known.get(&one.program) {
+                *same
+            } else {
+                let same = do_the_same([&own.stored(one), &others.stored(two)])?
+                    && !opened::may_open(own, one, changed)
+                    && !opened::may_open(others, two, changed);
+                known.insert(one.program.clone(), same);
+                same
             };
             if same {
                 alike.insert(case.id.clone());

@@ -76,18 +76,17 @@ impl Worktree {
         let target = std::env::var_os("CARGO_TARGET_DIR").map(std::path::absolute).transpose();
         let target = target.context("cannot find the directory of the build")?;
         let outside = target.filter(|target| !is_below(target, &top)).map(|target| target.join("against"));
-        let dir = match outside {
-            Some(dir) => dir,
-            None => {
-                let builds = Programs::of_user()?.builds_dir();
-                if is_below(&builds, &top) {
-                    bail!(
-                        "{} lies in the repository that is judged: name a directory outside it with RSB_CACHE_DIR",
-                        builds.display()
-                    );
-                }
-                builds.with_file_name("against")
+        let dir = if let Some(dir) = outside {
+            dir
+        } else {
+            let builds = Programs::of_user()?.builds_dir();
+            if is_below(&builds, &top) {
+                bail!(
+                    "{} lies in the repository that is judged: name a directory outside it with RSB_CACHE_DIR",
+                    builds.display()
+                );
             }
+            builds.with_file_name("against")
         };
         let mut hash = DefaultHasher::new();
         top.hash(&mut hash);

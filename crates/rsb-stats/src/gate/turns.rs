@@ -34,6 +34,9 @@ const SHARE_GROWN: f64 = 0.1;
 /// A change of the median or a quartile is Regressed from this many thresholds on.
 const CLEARLY: f64 = 1.5;
 
+/// A pass needs the interval of the median and the upper quartile to end below this many thresholds.
+const EXCLUDED: f64 = 2.0;
+
 /// Compares two runs whose replicates took turns on one machine, the n-th of one with the n-th of the other. Regressed is
 /// not confirmed yet.
 pub fn gate_in_turns(baseline: &Run, current: &Run, policy: &Policy, now: Timestamp) -> ComparisonResult {
@@ -275,23 +278,24 @@ impl Shape {
         if !matches!(row.verdict, Verdict::Unchanged | Verdict::Improved) {
             return None;
         }
-        let denied = self
-            .findings
-            .iter()
-            .find(|(statistic, pair, finding)| statistic.denies_pass() && finding.change >= pair.threshold);
-        let slower = match denied {
-            Some((statistic, _, finding)) => {
-                format!("the {} of its samples is {} slower", statistic.name(), reason::percent_of(finding.change))
+        let mut judged = self.findings.iter().filter(|(statistic, ..)| statistic.denies_pass());
+        let doubt = judged.find_map(|(statistic, pair, finding)| {
+            let [_, high] = finding.interval?;
+            let name = statistic.name();
+            if finding.change >= pair.threshold {
+                Some(format!("the {name} of its samples is {} slower", reason::percent_of(finding.change)))
+            } else if high >= EXCLUDED * pair.threshold {
+                Some(format!("the {name} of its samples may be {} slower", reason::percent_of(high)))
+            } else {
+                None
             }
-            None if self.share_grown > SHARE_GROWN => {
-                format!("more of its samples take over {INTERRUPTED} times as long as the fastest")
-            }
-            None => return None,
-        };
+        });
+        let grown = || format!("more of its samples take over {INTERRUPTED} times as long as the fastest");
+        let Some(doubt) = doubt.or_else(|| (self.share_grown > SHARE_GROWN).then(grown)) else { return None };
         row.verdict = Verdict::Inconclusive;
         row.reason_code = ReasonCode::MedianWorse;
         row.change_status = None;
-        row.reason = format!("{}, but {slower}: measure more replicates", row.reason);
+        row.reason = format!("{}, but {doubt}: measure more replicates", row.reason);
         None
     }
 }
