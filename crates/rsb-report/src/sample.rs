@@ -389,6 +389,23 @@ pub(crate) fn comparison() -> ComparisonResult {
     }
 }
 
+/// The alert of a series that got slower.
+fn slower_alert(current_value: f64) -> Alert {
+    Alert {
+        metric: "time_ms".into(),
+        direction: "worse".into(),
+        change_percent: 12.6,
+        severity: Severity::Warning,
+        description: "time_ms is 12.6 % slower since 2026-11-21".into(),
+        recommendation: "Find the commit with `rusty-stack-bench bisect`.".into(),
+        basis: AlertBasis::Confirmed,
+        baseline_mean: 18.2,
+        current_value,
+        deviation_percent: Some(13.7),
+        message: "gemm: worse: time_ms is 12.6 % slower since 2026-11-21".into(),
+    }
+}
+
 /// A series that got slower, a stable one, and one that is too short to say anything.
 pub(crate) fn trends() -> TrendDocument {
     let mut noise = Generator::new(7);
@@ -432,19 +449,7 @@ pub(crate) fn trends() -> TrendDocument {
         predicted: Vec::new(),
         anomalies: Vec::new(),
         forecast: Some(Forecast { days: 7.0, value: 21.0, low: Some(20.2), high: Some(21.8), confidence: Some(0.95) }),
-        alerts: vec![Alert {
-            metric: "time_ms".into(),
-            direction: "worse".into(),
-            change_percent: 12.6,
-            severity: Severity::Warning,
-            description: "time_ms is 12.6 % slower since 2026-11-21".into(),
-            recommendation: "Find the commit with `rusty-stack-bench bisect`.".into(),
-            basis: AlertBasis::Confirmed,
-            baseline_mean: 18.2,
-            current_value: slower[47],
-            deviation_percent: Some(13.7),
-            message: "gemm: worse: time_ms is 12.6 % slower since 2026-11-21".into(),
-        }],
+        alerts: vec![slower_alert(slower[47])],
         values: slower,
     };
     let second = SeriesTrend {
@@ -489,5 +494,10 @@ pub(crate) fn trends() -> TrendDocument {
         values: vec![12.0],
         ..second.clone()
     };
-    TrendDocument { format_version: 1, series: vec![base, second, short], changes: Vec::new() }
+    TrendDocument {
+        format_version: 1,
+        series: vec![base, second, short],
+        changes: Vec::new(),
+        common_changes: Vec::new(),
+    }
 }

@@ -60,8 +60,7 @@ const CURE_TIME: &str = "give RFC 3339 (2026-11-21T09:03:12Z), `git log --format
 const CURE_VALUE: &str = "give a finite number, or `nan` if it is missing";
 const CURE_COMMA: &str = "export numbers without group separators: 1234.5 or, in a file with semicolons, 1234,5";
 const CURE_BETTER: &str = "give `higher`, `lower` or nothing, the same for the whole series";
-const CURE_CSV: &str =
-    "give each line as many fields as the header, in UTF-8 or UTF-16 with a byte order mark, and quote those that hold separators";
+const CURE_CSV: &str = "give each line as many fields as the header, in UTF-8 or UTF-16 with a byte order mark, and quote those that hold separators";
 
 /// The series in the CSV at `path`, by id and unit, each oldest first.
 ///
@@ -78,11 +77,13 @@ pub fn read_series(path: &Path) -> Result<Vec<Series>, TrendInputError> {
 /// When it cannot be read, holds no figure, or a line is wrong.
 pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, TrendInputError> {
     let mut bytes = Vec::new();
-    input.take(MOST_OF_OURS).read_to_end(&mut bytes).map_err(|source| TrendInputError::Io { path: name.to_owned(), source })?;
+    input
+        .take(MOST_OF_OURS)
+        .read_to_end(&mut bytes)
+        .map_err(|source| TrendInputError::Io { path: name.to_owned(), source })?;
     let bytes = decoded(bytes);
     let separator = separator(&bytes);
-    let mut reader =
-        csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(separator).from_reader(bytes.as_slice());
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(separator).from_reader(bytes.as_slice());
     let at = |line: u64, (problem, cure): Problem| TrendInputError::Line { path: name.to_owned(), line, problem, cure };
     let header = reader.headers().map_err(|error| from_csv(error, name))?.clone();
     let columns = Columns::find(&header, separator).map_err(|problem| at(1, problem))?;
@@ -127,7 +128,8 @@ fn separator(bytes: &[u8]) -> u8 {
 /// else its medians under its name.
 fn without_aggregates(series: &mut Vec<Series>) {
     let ids: HashSet<String> = series.iter().map(|one| one.id.clone()).collect();
-    let is_aggregated = |base: &str| ["_mean", "_median", "_stddev"].iter().all(|suffix| ids.contains(&format!("{base}{suffix}")));
+    let is_aggregated =
+        |base: &str| ["_mean", "_median", "_stddev"].iter().all(|suffix| ids.contains(&format!("{base}{suffix}")));
     let base_of = |id: &str| {
         let (base, suffix) = AGGREGATES.iter().find_map(|suffix| Some((id.strip_suffix(suffix)?, *suffix)))?;
         is_aggregated(base).then(|| (base.to_owned(), suffix))

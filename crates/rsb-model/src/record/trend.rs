@@ -15,6 +15,37 @@ pub struct TrendDocument {
     /// Of stored runs: the changes of level that are followed from one look to the next, the worst first.
     #[serde(default)]
     pub changes: Vec<TrackedAlert>,
+    /// Changes that at least three series have in one direction within two runs: one cause is likely.
+    #[serde(default)]
+    pub common_changes: Vec<CommonChange>,
+}
+
+/// A change of many series at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CommonChange {
+    /// `better`, `worse`, or `changed` if the direction is unknown.
+    pub direction: String,
+    /// Time of the first point of a new level in the series that changed first.
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub from_timestamp: jiff::Timestamp,
+    /// The same in the series that changed last.
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub to_timestamp: jiff::Timestamp,
+    /// The series, each with its change.
+    pub series: Vec<CommonMember>,
+}
+
+/// The part of one series in a [`CommonChange`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CommonMember {
+    /// The case or series.
+    pub id: String,
+    /// The metric.
+    pub metric: String,
+    /// Position of the first point of the new level, as in [`ChangePoint::index`].
+    pub index: usize,
+    /// Change in percent.
+    pub change_percent: f64,
 }
 
 /// The trend of one series.
@@ -243,8 +274,7 @@ pub struct ChangePoint {
     pub change_percent: f64,
     /// Chance of such a change where there is none.
     pub p_value: f64,
-    /// The chance corrected for all series (Benjamini and Hochberg): if no series changed, at most this share of calls
-    /// reports anything as small.
+    /// The chance corrected for everything that is asked about all series of the call (Benjamini and Hochberg).
     #[serde(default)]
     pub q_value: Option<f64>,
     /// Points at the new level.

@@ -6,6 +6,7 @@
 mod alert;
 pub mod anomaly;
 pub mod change;
+mod common;
 pub mod forecast;
 mod line;
 pub mod monotone;
@@ -15,8 +16,8 @@ mod shape;
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{
-    ChangePoint, Direction, Forecast, MonotoneTest, PredictedValue, Ramp, RecentTrend, SeriesTrend, TrendDocument,
-    TrendShape, TwoLevels,
+    Anomaly, ChangePoint, Direction, Forecast, MonotoneTest, PredictedValue, Ramp, RecentTrend, SeriesTrend,
+    TrendDocument, TrendShape, TwoLevels,
 };
 use rsb_model::{Better, Timestamp};
 
@@ -73,8 +74,11 @@ pub fn trend_with(series: &[SeriesInput], settings: &TrendSettings) -> TrendDocu
     let chances: Vec<f64> = analyses.iter().flat_map(Analysis::chances).collect();
     let adjusted = benjamini_hochberg(&chances);
     let (questions, _) = adjusted.as_chunks();
-    let series = analyses.into_iter().zip(questions).map(|(analysis, adjusted)| analysis.told(*adjusted, chances.len()));
-    TrendDocument { format_version: FORMAT_VERSION, series: series.collect(), changes: Vec::new() }
+    let analyses = analyses.into_iter().zip(questions);
+    let trends: Vec<SeriesTrend> =
+        analyses.map(|(analysis, adjusted)| analysis.told(*adjusted, chances.len())).collect();
+    let common_changes = common::common(series, &trends);
+    TrendDocument { format_version: FORMAT_VERSION, series: trends, changes: Vec::new(), common_changes }
 }
 
 /// What is known of one series by itself.
@@ -232,7 +236,7 @@ impl<'a> Analysis<'a> {
             ramp,
             forecast,
             predicted,
-            anomalies: anomaly::anomalies(&self.points, settings.window_size, settings.anomaly_z),
+            anomalies: self.anomalies(),
             alerts,
             values: self.values,
         }
@@ -252,6 +256,16 @@ impl<'a> Analysis<'a> {
             points: change.points,
             part: change.part,
         })
+    }
+
+    /// Points far from those before them. The runs of the other of two levels are none.
+    fn anomalies(&self) -> Vec<Anomaly> {
+        let mut found = anomaly::anomalies(&self.points, self.settings.window_size, self.settings.anomaly_z);
+        if let Some(levels) = &self.changes.two_levels {
+            let reach = levels.upper - levels.lower;
+            found.retain(|one| one.value < levels.lower - reach || one.value > levels.upper + reach);
+        }
+        found
     }
 
     fn ramp(&self) -> Option<Ramp> {

@@ -4,8 +4,8 @@
 //! say: a line two figures, a climb two levels and two places, levels themselves and the places between.
 
 use super::change::DetectedChange;
-use super::monotone::theil_sen;
 use super::line;
+use super::monotone::theil_sen;
 use crate::estimate::{mean, median};
 
 /// Points that are looked at; of longer series every so many-th.

@@ -69,9 +69,8 @@ pub(super) fn table(count: usize) -> String {
             let level = if rng.uniform() < share { 130.0 } else { 100.0 };
             level * if is_after { change.factor } else { 1.0 } * (1.0 + 0.01 * rng.normal())
         };
-        let all: Vec<[bool; 2]> = (0..count)
-            .map(|_| found(&(0..2 * TWO_LEVEL_SIDE).map(&mut value).collect::<Vec<f64>>(), 5))
-            .collect();
+        let all: Vec<[bool; 2]> =
+            (0..count).map(|_| found(&(0..2 * TWO_LEVEL_SIDE).map(&mut value).collect::<Vec<f64>>(), 5)).collect();
         let share = |which: usize| shown(all.iter().filter(|one| one[which]).count(), count);
         let _ = writeln!(text, "| {} | {} | {} |", change.name, share(0), share(1));
     }

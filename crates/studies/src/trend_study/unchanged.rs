@@ -6,8 +6,8 @@ use rsb_model::record::{Alert, AlertBasis, SeriesTrend};
 use rsb_stats::rng::Rng;
 use rsb_stats::trend;
 
-use super::noise::shown;
 use super::input_of;
+use super::noise::shown;
 
 /// Lengths of the series.
 const LENGTHS: [usize; 3] = [40, 100, 250];
@@ -103,12 +103,11 @@ pub(super) fn table(count: usize) -> String {
     );
     for kind in Unchanged::ALL {
         for length in LENGTHS {
-            let mut rng = Rng::new(length as u64 * 13 + 5);
+            let mut rng = Rng::new(length as u64 * 29 + 11);
             let mut counts = [0; 4];
             let mut add = |at: usize, found: bool| counts[at] += usize::from(found);
             for _ in 0..calls {
-                let all: Vec<_> =
-                    (0..SERIES_OF_A_CALL).map(|_| input_of(&kind.series(&mut rng, length))).collect();
+                let all: Vec<_> = (0..SERIES_OF_A_CALL).map(|_| input_of(&kind.series(&mut rng, length))).collect();
                 for one in &all {
                     let found = trend(std::slice::from_ref(one)).series;
                     add(0, found.iter().any(|found| kind.is_false(found)));

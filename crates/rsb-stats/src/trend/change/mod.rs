@@ -122,11 +122,19 @@ pub(super) fn suspected_alone(values: &[f64], settings: &TrendSettings) -> Optio
     newest::suspected(values, &without_outliers(values, settings), 0, 0.0, settings)
 }
 
+/// A change of one part of two levels.
+struct PartChange {
+    /// The earliest position of it: behind the last point of the part that is as before.
+    from: usize,
+    change: DetectedChange,
+}
+
 /// The changes of a series that alternates between two levels: of each level among its own points, and of the share of
 /// points at the upper one.
 fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) -> DetectedChanges {
     let mut found = DetectedChanges::NONE;
     let bar = settings.change_chance() / 2.0;
+    let mut changes = Vec::new();
     for (part, upper) in [(LevelPart::Lower, false), (LevelPart::Upper, true)] {
         let positions = levels.positions(upper);
         let own: Vec<f64> = positions.iter().map(|&at| values[at]).collect();
@@ -134,14 +142,14 @@ fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) ->
         let of_part = stepped(&own, &tame, bar, settings);
         let level_from = of_part.confirmed.last().map_or(0, |change| change.index);
         let suspected = newest::suspected(&own, &tame, level_from, of_part.correlation, settings);
-        let placed = |change: DetectedChange| DetectedChange {
-            index: positions[change.index],
-            part: Some(part),
-            ..change
+        let placed = |change: DetectedChange| PartChange {
+            from: change.index.checked_sub(1).map_or(0, |before| positions[before] + 1),
+            change: DetectedChange { index: positions[change.index], part: Some(part), ..change },
         };
-        found.confirmed.extend(of_part.confirmed.into_iter().map(placed));
-        let suspected = suspected.map(placed);
-        found.suspected = [found.suspected, suspected].into_iter().flatten().min_by(|a, b| a.p_value.total_cmp(&b.p_value));
+        changes.extend(of_part.confirmed.into_iter().map(placed));
+        let suspected = suspected.map(|change| placed(change).change);
+        found.suspected =
+            [found.suspected, suspected].into_iter().flatten().min_by(|a, b| a.p_value.total_cmp(&b.p_value));
         found.chance = found.chance.min(PARTS * of_part.chance);
         found.correlation = found.correlation.max(of_part.correlation);
     }
@@ -149,27 +157,33 @@ fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) ->
     let of_share = stepped(&shares, &shares, bar, settings);
     found.chance = found.chance.min(PARTS * of_share.chance);
     found.correlation = found.correlation.max(of_share.correlation);
-    let mut changes = of_share.confirmed;
-    for at in 0..changes.len() {
-        let from = if at > 0 { changes[at - 1].index } else { 0 };
-        let to = changes.get(at + 1).map_or(values.len(), |next| next.index);
-        let change = &mut changes[at];
-        let (before, after) = (mean(&values[from..change.index]), mean(&values[change.index..to]));
-        (change.before, change.after) = (before.unwrap_or(f64::NAN), after.unwrap_or(f64::NAN));
-        change.part = Some(LevelPart::Share);
-    }
-    found.confirmed.extend(changes);
-    rsb_model::order::by_key(&mut found.confirmed, |change| change.index);
-    // Both levels that change at once are one change, that of the level with more to tell.
-    found.confirmed.dedup_by(|next, kept| {
-        let is_same = next.index - kept.index < settings.min_size.max(2);
-        if is_same && next.p_value < kept.p_value {
-            *kept = *next;
+    changes.extend(of_share_in(values, &of_share.confirmed));
+    rsb_model::order::by_key(&mut changes, |one| one.change.index);
+    // Parts that may have changed at once are one change, that of the part with the most to tell.
+    let apart = settings.min_size.max(2);
+    changes.dedup_by(|next, kept| {
+        let is_same = next.from < kept.change.index + apart;
+        if is_same && next.change.p_value < kept.change.p_value {
+            std::mem::swap(next, kept);
         }
         is_same
     });
-    found.two_levels = Some(levels);
+    found.confirmed = changes.into_iter().map(|one| one.change).collect();
+    let level_from = found.confirmed.last().map_or(0, |change| change.index);
+    found.two_levels = Some(levels.since(values, level_from));
     found
+}
+
+/// `changes` of the share of points at the upper of two levels, with the means of `values` before and after.
+fn of_share_in(values: &[f64], changes: &[DetectedChange]) -> Vec<PartChange> {
+    let starts: Vec<usize> = changes.iter().map(|change| change.index).collect();
+    let ends = ends(&starts, values.len());
+    let mean_of = |at: usize| mean(&values[ends[at]..ends[at + 1]]).unwrap_or(f64::NAN);
+    let placed = |(at, change): (usize, &DetectedChange)| PartChange {
+        from: change.index,
+        change: DetectedChange { before: mean_of(at), after: mean_of(at + 1), part: Some(LevelPart::Share), ..*change },
+    };
+    changes.iter().enumerate().map(placed).collect()
 }
 
 /// The changes in `values` that are found in `tame`, which is `values` without outliers, and that are as rare as `chance` in

@@ -51,7 +51,8 @@ pub(super) fn suspected(
         return None;
     }
     let (before, last) = level.split_at_checked(level.len() - points)?;
-    let strongest = DetectedChange { index: 0, before: median(before)?, after: median(last)?, points, p_value, part: None };
+    let strongest =
+        DetectedChange { index: 0, before: median(before)?, after: median(last)?, points, p_value, part: None };
     // As many points as tell most may begin with one of before.
     let points = values.len() - super::first_new(values, values.len() - strongest.points, &strongest);
     Some(DetectedChange { index: values.len() - points, points, ..strongest })

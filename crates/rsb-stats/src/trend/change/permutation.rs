@@ -73,10 +73,12 @@ fn standardized(values: &[f64]) -> Option<Vec<f64>> {
     let reach = REACH * if robust > 0.0 { robust } else { mean_distance * MAD_TO_SIGMA };
     let mut held: Vec<f64> = values.iter().map(|value| (value - center).clamp(-reach, reach)).collect();
     let norm = centered(&mut held);
-    if !(norm > 1e-12 * center.abs()) || !norm.is_finite() {
+    if norm <= 1e-12 * center.abs() || !norm.is_finite() {
         return None;
     }
-    held.iter_mut().for_each(|value| *value /= norm);
+    for value in &mut held {
+        *value /= norm;
+    }
     Some(held)
 }
 
@@ -113,7 +115,9 @@ fn colored(innovations: &[f64], correlation: f64, values: &mut [f64]) {
         *value = last;
     }
     let norm = centered(values);
-    values.iter_mut().for_each(|value| *value /= norm);
+    for value in values {
+        *value /= norm;
+    }
 }
 
 /// The chance of `observed` by an exponential tail beyond the largest ones in `all`.
@@ -205,4 +209,51 @@ fn largest_difference(from: &[f64], to: &[f64]) -> f64 {
     }
     let rest = from_rest.iter().zip(to_rest).map(|(from, to)| (to - from).abs());
     rest.chain(largest).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of 400 series have a chance of at most 5 %, where `value` gives the next value.
+    fn rejected(mut value: impl FnMut(&mut Rng) -> f64, correlation: f64) -> usize {
+        let mut rng = Rng::new(3);
+        let mut series = |rng: &mut Rng| (0..60).map(|_| value(rng)).collect::<Vec<f64>>();
+        (0..400).map(|_| series(&mut rng)).filter(|values| chance(values, correlation, 5) <= 0.05).count()
+    }
+
+    #[test]
+    fn chances_are_even_for_any_distribution() {
+        // 20 of 400 are expected; the 99.9 % range of the binomial distribution.
+        let range = 7..=36;
+        for rejected in [
+            rejected(Rng::normal, 0.0),
+            rejected(|rng| rng.normal().exp(), 0.0),
+            rejected(|rng| f64::from(u8::from(rng.uniform() < 0.3)) + 0.01 * rng.normal(), 0.0),
+        ] {
+            assert!(range.contains(&rejected), "{rejected} of 400");
+        }
+        let mut last = 0.0;
+        let autoregression = |rng: &mut Rng| {
+            last = 0.6 * last + 0.8 * rng.normal();
+            last
+        };
+        let rejected = rejected(autoregression, 0.6);
+        assert!(range.contains(&rejected), "{rejected} of 400");
+    }
+
+    #[test]
+    fn a_chance_is_not_smaller_than_the_permutations_allow() {
+        let step = |before: usize, after: usize| {
+            let mut rng = Rng::new(4);
+            (0..before + after)
+                .map(|at| if at < before { 1.0 } else { 9.0 } + 0.01 * rng.normal())
+                .collect::<Vec<f64>>()
+        };
+        // 15! / (5! 10!) = 3003 sets of five, at either end.
+        assert!(chance(&step(10, 5), 0.0, 5) >= 2.0 / 3003.0 * 0.999);
+        assert!(chance(&step(40, 5), 0.0, 5) < 1e-4);
+        assert_eq!(chance(&[1.0; 30], 0.0, 5), 1.0);
+        assert_eq!(chance(&step(3, 3), 0.0, 5), 1.0);
+    }
 }
