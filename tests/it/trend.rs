@@ -1,5 +1,7 @@
 //! What `trend` shows of a file: confirmed and suspected changes apart, what is expected, and the flags that set it.
 
+use std::fmt::Write as _;
+
 use crate::common::Bench;
 
 /// Daily rows of `count` runs of ± 1 % around what `level` says.
@@ -100,7 +102,7 @@ fn samples_of_one_run_are_one_point() {
         let level = if run == 19 { 130.0 } else { 98.0 + f64::from(run * 37 % 11) / 3.0 };
         for sample in 0..6_u32 {
             let value = level + f64::from(sample * 5 % 7) / 10.0;
-            rows += &format!("{},{value},case,ms,lower\n", 1_767_261_600 + 86_400 * run);
+            writeln!(rows, "{},{value},case,ms,lower", 1_767_261_600 + 86_400 * run).unwrap();
         }
     }
     bench.write("repeats.csv", &rows);
@@ -144,7 +146,7 @@ fn a_step_of_many_series_is_listed_once() {
         for (at, id) in ["alpha", "beta", "gamma", "delta"].into_iter().enumerate() {
             let slower = if day < 40 { 1.0 } else { 1.3 };
             let noise = f64::from((day * 37 + 5 * at as u32) % 11) / 10.0;
-            rows += &format!("{},{},{id},ms\n", 1_767_261_600 + 86_400 * day, (100.0 + noise) * slower);
+            writeln!(rows, "{},{},{id},ms", 1_767_261_600 + 86_400 * day, (100.0 + noise) * slower).unwrap();
         }
     }
     bench.write("machine.csv", &rows);
