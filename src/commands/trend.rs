@@ -182,7 +182,8 @@ pub(super) fn history_in(file: &Path, filter: &FilterArgs) -> Result<TrendDocume
 }
 
 fn over(store: &Store, series: Vec<Series>, wanted: &TrendSettings) -> Result<Look, CliError> {
-    let document = trend_with(&inputs(&series), wanted);
+    let mut document = trend_with(&inputs(&series), wanted);
+    trends::name_levels(store, &series, &mut document);
     let now = Timestamp::now();
     let request = TrackRequest { series: &series, trends: &document, settings: wanted, now };
     let tracked = trends::track(store, &request, Path::new("."))?;

@@ -1,5 +1,7 @@
 //! What `trend` shows of a file: confirmed and suspected changes apart, what is expected, and the flags that set it.
 
+use std::fmt::Write as _;
+
 use crate::common::Bench;
 
 /// Daily rows of `count` runs of ± 1 % around what `level` says.
@@ -62,4 +64,95 @@ fn a_trend_has_flags_for_its_settings() {
         let refused = bench.run(&["trend", "--input", "step.csv", &format!("{}={}", flags[0], flags[1])]).expect(2);
         assert!(refused.stderr.contains(named), "{}", refused.stderr);
     }
+}
+
+/// Rows of 130 daily runs, three of ten on a machine that is 1.3 times as slow.
+fn two_machine_types() -> String {
+    let value = |day: u32| {
+        let mixed = day.wrapping_mul(2_654_435_761) >> 16;
+        let level = if mixed % 10 < 3 { 130.0 } else { 100.0 };
+        level * (1.0 + 0.01 * (f64::from(mixed % 23) / 11.0 - 1.0))
+    };
+    let row = |day: u32| format!("{},{:.2},ms,lower\n", 1_767_261_600 + 86_400 * u64::from(day), value(day));
+    format!("timestamp,value,unit,better\n{}", (0..130).map(row).collect::<String>())
+}
+
+#[test]
+fn runs_of_two_machine_types_are_named_and_raise_no_alert() {
+    let bench = Bench::new();
+    bench.write("runners.csv", &two_machine_types());
+    let document = bench.run(&["trend", "--input", "runners.csv", "--json"]).expect(0).json();
+    let series = &document["series"][0];
+    for key in ["change_points", "suspected", "alerts"] {
+        assert!(series[key].as_array().unwrap().is_empty(), "{key}: {series}");
+    }
+    let levels = &series["two_levels"];
+    assert!((levels["lower"].as_f64().unwrap() - 100.0).abs() < 1.0, "{levels}");
+    assert!((levels["upper"].as_f64().unwrap() - 130.0).abs() < 1.0, "{levels}");
+    let page = bench.run(&["trend", "--input", "runners.csv"]).expect(0).stdout;
+    assert!(page.contains("Two levels") && page.contains("probably two machine types"), "{page}");
+    assert!(!page.contains("Alerts") && page.contains("0 changes of level"), "{page}");
+}
+
+#[test]
+fn samples_of_one_run_are_one_point() {
+    let bench = Bench::new();
+    let mut rows = "timestamp,value,id,unit,better\n".to_owned();
+    for run in 0..20_u32 {
+        let level = if run == 19 { 130.0 } else { 98.0 + f64::from(run * 37 % 11) / 3.0 };
+        for sample in 0..6_u32 {
+            let value = level + f64::from(sample * 5 % 7) / 10.0;
+            writeln!(rows, "{},{value},case,ms,lower", 1_767_261_600 + 86_400 * run).unwrap();
+        }
+    }
+    bench.write("repeats.csv", &rows);
+    let document = bench.run(&["trend", "--input", "repeats.csv", "--json"]).expect(0).json();
+    let series = &document["series"][0];
+    assert_eq!((series["n"].as_u64(), series["change_points"].as_array().unwrap().len()), (Some(20), 0), "{series}");
+    let is_certain = |alert: &serde_json::Value| alert["basis"] != "suspected";
+    assert!(!series["alerts"].as_array().unwrap().iter().any(is_certain), "{series}");
+}
+
+#[test]
+fn files_of_git_and_of_spreadsheets_are_read() {
+    let bench = Bench::new();
+    let value = |day: u32| {
+        let level = if day < 20 { 100.0 } else { 120.0 };
+        level + f64::from(day * 37 % 11) / 10.0
+    };
+    let git = |day: u32| format!("2026-{:02}-{:02} 10:00:00 +0100,{}\n", 1 + day / 28, 1 + day % 28, value(day));
+    let sheet = |day: u32| {
+        let value = value(day).to_string().replace('.', ",");
+        format!("{:02}.{:02}.2026 10:00;{value}\r\n", 1 + day % 28, 1 + day / 28)
+    };
+    bench.write("git.csv", &format!("timestamp,value\n{}", (0..40).map(git).collect::<String>()));
+    bench.write("sheet.csv", &format!("\u{feff}timestamp;value\r\n{}", (0..40).map(sheet).collect::<String>()));
+    for file in ["git.csv", "sheet.csv"] {
+        let document = bench.run(&["trend", "--input", file, "--json"]).expect(0).json();
+        let series = &document["series"][0];
+        assert_eq!(
+            (series["n"].as_u64(), series["change_points"][0]["index"].as_u64()),
+            (Some(40), Some(20)),
+            "{series}"
+        );
+    }
+}
+
+#[test]
+fn a_step_of_many_series_is_listed_once() {
+    let bench = Bench::new();
+    let mut rows = "timestamp,value,id,unit\n".to_owned();
+    for day in 0..60_u32 {
+        for (at, id) in ["alpha", "beta", "gamma", "delta"].into_iter().enumerate() {
+            let slower = if day < 40 { 1.0 } else { 1.3 };
+            let noise = f64::from((day * 37 + 5 * at as u32) % 11) / 10.0;
+            writeln!(rows, "{},{},{id},ms", 1_767_261_600 + 86_400 * day, (100.0 + noise) * slower).unwrap();
+        }
+    }
+    bench.write("machine.csv", &rows);
+    let page = bench.run(&["trend", "--input", "machine.csv", "--summary"]).expect(0).stdout;
+    assert!(page.contains("4 series worse together on 2026-02-10"), "{page}");
+    assert!(!page.contains("Alerts") && page.matches("alpha").count() == 1, "{page}");
+    let document = bench.run(&["trend", "--input", "machine.csv", "--json"]).expect(0).json();
+    assert_eq!(document["common_changes"][0]["series"].as_array().unwrap().len(), 4);
 }

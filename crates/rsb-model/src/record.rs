@@ -38,8 +38,9 @@ pub use models::{
 pub use threshold::ThresholdCheck;
 pub use tracked::{AlertState, ChangeRange, RunPoint, SeriesMove, TrackedAlert};
 pub use trend::{
-    Alert, AlertBasis, Anomaly, ChangePoint, Direction, Forecast, MonotoneTest, PredictedValue, Ramp, RecentTrend,
-    SeriesTrend, TrendDocument, TrendShape,
+    Alert, AlertBasis, Anomaly, ChangePoint, CommonChange, CommonMember, Direction, Forecast, LevelPart,
+    LevelSeparation, MonotoneTest, PredictedValue, Ramp, RecentTrend, SeriesTrend, TrendDocument, TrendShape,
+    TwoLevels,
 };
 
 /// The result of one case.

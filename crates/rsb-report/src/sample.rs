@@ -390,6 +390,23 @@ pub(crate) fn comparison() -> ComparisonResult {
     }
 }
 
+/// The alert of a series that got slower.
+fn slower_alert(current_value: f64) -> Alert {
+    Alert {
+        metric: "time_ms".into(),
+        direction: "worse".into(),
+        change_percent: 12.6,
+        severity: Severity::Warning,
+        description: "time_ms is 12.6 % slower since 2026-11-21".into(),
+        recommendation: "Find the commit with `rusty-stack-bench bisect`.".into(),
+        basis: AlertBasis::Confirmed,
+        baseline_mean: 18.2,
+        current_value,
+        deviation_percent: Some(13.7),
+        message: "gemm: worse: time_ms is 12.6 % slower since 2026-11-21".into(),
+    }
+}
+
 /// A series that got slower, a stable one, and one that is too short to say anything.
 pub(crate) fn trends() -> TrendDocument {
     let mut noise = Generator::new(7);
@@ -418,6 +435,7 @@ pub(crate) fn trends() -> TrendDocument {
             p_value: 0.001,
             q_value: Some(0.003),
             points: 17,
+            part: None,
         }],
         shape: TrendShape::Step,
         theil_sen_per_day: Some(0.0598),
@@ -427,23 +445,12 @@ pub(crate) fn trends() -> TrendDocument {
         rolling_median: Some(20.5),
         recent: None,
         suspected: Vec::new(),
+        two_levels: None,
         ramp: None,
         predicted: Vec::new(),
         anomalies: Vec::new(),
         forecast: Some(Forecast { days: 7.0, value: 21.0, low: Some(20.2), high: Some(21.8), confidence: Some(0.95) }),
-        alerts: vec![Alert {
-            metric: "time_ms".into(),
-            direction: "worse".into(),
-            change_percent: 12.6,
-            severity: Severity::Warning,
-            description: "time_ms is 12.6 % slower since 2026-11-21".into(),
-            recommendation: "Find the commit with `rusty-stack-bench bisect`.".into(),
-            basis: AlertBasis::Confirmed,
-            baseline_mean: 18.2,
-            current_value: slower[47],
-            deviation_percent: Some(13.7),
-            message: "gemm: worse: time_ms is 12.6 % slower since 2026-11-21".into(),
-        }],
+        alerts: vec![slower_alert(slower[47])],
         values: slower,
     };
     let second = SeriesTrend {
@@ -468,6 +475,7 @@ pub(crate) fn trends() -> TrendDocument {
             p_value: 0.002,
             q_value: Some(0.006),
             points: 2,
+            part: None,
         }],
         forecast: None,
         alerts: Vec::new(),
@@ -487,5 +495,10 @@ pub(crate) fn trends() -> TrendDocument {
         values: vec![12.0],
         ..second.clone()
     };
-    TrendDocument { format_version: 1, series: vec![base, second, short], changes: Vec::new() }
+    TrendDocument {
+        format_version: 1,
+        series: vec![base, second, short],
+        changes: Vec::new(),
+        common_changes: Vec::new(),
+    }
 }

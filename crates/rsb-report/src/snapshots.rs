@@ -177,7 +177,12 @@ fn trends_as_text_markdown_and_csv() {
     let csv = trend::csv_rows(&document).unwrap();
     assert_eq!(csv.lines().count(), 4);
     assert!(csv.lines().last().is_some_and(|line| line.starts_with("nightly build,value,widgets,1,")), "{csv}");
-    let none = rsb_model::record::TrendDocument { format_version: 1, series: Vec::new(), changes: Vec::new() };
+    let none = rsb_model::record::TrendDocument {
+        format_version: 1,
+        series: Vec::new(),
+        changes: Vec::new(),
+        common_changes: Vec::new(),
+    };
     assert!(trend::text(&none, None, Style::PLAIN).starts_with("No series"));
 }
 

@@ -1,8 +1,11 @@
 //! Trends: a row a series with its slope, fit, last change and a sparkline; then the changes of level, confirmed and
 //! suspected, what is expected next, and the alerts.
 
+use std::collections::BTreeSet;
+
 use rsb_model::record::{
-    Alert, AlertBasis, ChangePoint, Direction, Forecast, Ramp, SeriesTrend, Severity, TrendDocument, TrendShape,
+    Alert, AlertBasis, ChangePoint, CommonChange, CommonMember, Direction, Forecast, LevelPart, Ramp, SeriesTrend,
+    Severity, TrendDocument, TrendShape,
 };
 use rsb_model::{CaseId, Timestamp};
 
@@ -13,6 +16,9 @@ use crate::number::{format_count, format_percent, format_quantity};
 use crate::spark::sparkline;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
+
+/// Series of a common change that are named.
+const NAMED: usize = 4;
 
 const SPARK_WIDTH: usize = 16;
 /// Stands where a figure cannot be had, such as a slope through two points.
@@ -123,8 +129,14 @@ fn day(moment: Timestamp) -> String {
 }
 
 fn shift(series: &SeriesTrend, point: &ChangePoint) -> String {
+    let part = match point.part {
+        None => "",
+        Some(LevelPart::Lower) => ", lower of two levels",
+        Some(LevelPart::Upper) => ", upper of two levels",
+        Some(LevelPart::Share) => ", mean of two levels whose share changed",
+    };
     format!(
-        "{} {}: {} on {} ({} → {})",
+        "{} {}{part}: {} on {} ({} → {})",
         short(&series.id),
         series.metric,
         format_percent(point.change_percent),
@@ -132,6 +144,54 @@ fn shift(series: &SeriesTrend, point: &ChangePoint) -> String {
         format_quantity(point.before, &series.unit),
         format_quantity(point.after, &series.unit),
     )
+}
+
+/// `two levels (8.10 ms and 10.4 ms, 30 % of the runs in the upper one): probably two machine types`, if the series alternates
+/// between two levels.
+pub fn two_levels(series: &SeriesTrend) -> Option<String> {
+    let levels = series.two_levels.as_ref()?;
+    let cause = match &levels.separated_by {
+        Some(by) => format!(
+            "`{}` separates them ({} in the lower one, {} in the upper one)",
+            by.field,
+            by.lower.join(", "),
+            by.upper.join(", ")
+        ),
+        None => "probably two machine types".to_owned(),
+    };
+    Some(format!(
+        "two levels ({} and {}, {:.0} % of the runs in the upper one): {cause}",
+        format_quantity(levels.lower, &series.unit),
+        format_quantity(levels.upper, &series.unit),
+        100.0 * levels.upper_share,
+    ))
+}
+
+/// The step of many series at once, in one line.
+fn common(change: &CommonChange) -> String {
+    let ids: BTreeSet<String> = change.series.iter().map(|one| short(&one.id)).collect();
+    let named = ids.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let more = match ids.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    let (from, to) = (day(change.from_timestamp), day(change.to_timestamp));
+    let time = if from == to { format!("on {from}") } else { format!("from {from} to {to}") };
+    let percents = || change.series.iter().map(|one| one.change_percent);
+    let [low, high] = [percents().fold(f64::INFINITY, f64::min), percents().fold(f64::NEG_INFINITY, f64::max)];
+    format!(
+        "{} {} together {time} ({} to {}): {named}{more}; one cause is likely, such as the machine, the toolchain or shared code",
+        format_count(change.series.len(), "series", "series"),
+        change.direction,
+        format_percent(low),
+        format_percent(high),
+    )
+}
+
+/// Whether a change of `series` is among those that many series share.
+fn is_common(document: &TrendDocument, series: &SeriesTrend, tells: impl Fn(&CommonMember) -> bool) -> bool {
+    let mut members = document.common_changes.iter().flat_map(|change| &change.series);
+    members.any(|one| one.id == series.id && one.metric == series.metric && tells(one))
 }
 
 fn climb(series: &SeriesTrend, ramp: &Ramp) -> String {
@@ -171,14 +231,22 @@ fn outlook(series: &SeriesTrend, forecast: &Forecast) -> String {
 /// The heading of what is foretold.
 const EXPECTED: &str = "Expected";
 
-/// Lines under their headings: what changed, what is suspected, and what is expected.
-fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 3] {
+/// The heading of series that alternate.
+const TWO_LEVELS: &str = "Two levels";
+
+/// Lines under their headings: what changed, what is suspected, what alternates, and what is expected.
+fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
     fn each(document: &TrendDocument, of: impl Fn(&SeriesTrend) -> Vec<String>) -> Vec<String> {
         document.series.iter().flat_map(of).collect()
     }
     let changes = |series: &SeriesTrend| {
-        let steps = series.change_points.iter().map(|point| shift(series, point));
+        let is_own = |point: &&ChangePoint| !is_common(document, series, |one| one.index == point.index);
+        let steps = series.change_points.iter().filter(is_own).map(|point| shift(series, point));
         steps.chain(series.ramp.iter().map(|ramp| climb(series, ramp))).collect()
+    };
+    let levels = |series: &SeriesTrend| {
+        let told = two_levels(series).map(|told| format!("{} {}: {told}", short(&series.id), series.metric));
+        told.into_iter().collect()
     };
     let suspected = |series: &SeriesTrend| series.suspected.iter().map(|point| suspicion(series, point)).collect();
     // Of levels with a step between them the last one is expected, which the table shows.
@@ -187,16 +255,22 @@ fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 3] {
         series.forecast.iter().filter(|_| drifts(series)).map(|forecast| outlook(series, forecast)).collect()
     };
     [
-        ("Changes of level", each(document, changes)),
+        ("Changes of level", document.common_changes.iter().map(common).chain(each(document, changes)).collect()),
         ("Suspected changes, not confirmed yet", each(document, suspected)),
+        (TWO_LEVELS, each(document, levels)),
         (EXPECTED, each(document, expected)),
     ]
 }
 
-/// Every alert with its series, the worst first.
+/// Every alert with its series, the worst first, except of changes that many series share.
 fn alerts(document: &TrendDocument) -> Vec<(&SeriesTrend, &Alert)> {
     let mut alerts: Vec<(&SeriesTrend, &Alert)> =
         document.series.iter().flat_map(|series| series.alerts.iter().map(move |alert| (series, alert))).collect();
+    // What many series share is told once, among the changes.
+    alerts.retain(|(series, alert)| {
+        alert.basis != AlertBasis::Confirmed
+            || !is_common(document, series, |one| one.change_percent.to_bits() == alert.change_percent.to_bits())
+    });
     rsb_model::order::by_key(&mut alerts, |(_, alert)| std::cmp::Reverse(alert.severity));
     alerts
 }
@@ -225,7 +299,7 @@ pub fn summary(document: &TrendDocument, changes: Option<&str>, style: Style) ->
 
 fn told(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
     let mut out = String::new();
-    let is_told = |heading: &str| changes.is_none() || heading == EXPECTED;
+    let is_told = |heading: &str| changes.is_none() || [EXPECTED, TWO_LEVELS].contains(&heading);
     for (heading, lines) in
         sections(document).into_iter().filter(|(heading, lines)| is_told(heading) && !lines.is_empty())
     {

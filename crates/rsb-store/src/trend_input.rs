@@ -1,19 +1,24 @@
 //! Series from elsewhere: any CSV with the columns `timestamp` and `value`, and optionally `id`, `unit` and `better`.
 //!
+//! Fields may be separated by semicolons or tabs, with decimal commas then, and the text may be UTF-16 with a byte order mark.
+//! A value of `nan`, `NA` or nothing is missing. Rows with the same id, unit and time are samples of one point, which is their
+//! median.
+//!
 //! A trend over a file that was half understood would be a wrong trend: every row must be right, and the first that
 //! is not is named with its line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
+use rsb_model::calendar::second_exists;
 use rsb_model::shown::from_cell;
 use rsb_model::{Better, Timestamp, Unit};
 
 use crate::history::{Series, SeriesPoint};
 use crate::index::better_from;
-use crate::input;
+use crate::input::{self, MOST_OF_OURS};
 
 /// Why a CSV cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -50,10 +55,12 @@ pub enum TrendInputError {
 type Problem = (String, &'static str);
 
 const CURE_HEADER: &str = "the first line names the columns: `timestamp,value`, and optionally `id`, `unit`, `better`";
-const CURE_TIME: &str = "give RFC 3339 (2026-11-21T09:03:12Z), epoch seconds, or epoch milliseconds (13 digits)";
-const CURE_VALUE: &str = "give a finite number, or remove the line";
+const CURE_TIME: &str = "give RFC 3339 (2026-11-21T09:03:12Z), `git log --format=%ci`, a date (2026-11-21 or 21.11.2026), epoch seconds, \
+                         or epoch milliseconds (13 digits)";
+const CURE_VALUE: &str = "give a finite number, or `nan` if it is missing";
+const CURE_COMMA: &str = "export numbers without group separators: 1234.5 or, in a file with semicolons, 1234,5";
 const CURE_BETTER: &str = "give `higher`, `lower` or nothing, the same for the whole series";
-const CURE_CSV: &str = "give each line as many fields as the header, in UTF-8, and quote those that hold commas";
+const CURE_CSV: &str = "give each line as many fields as the header, in UTF-8 or UTF-16 with a byte order mark, and quote those that hold separators";
 
 /// The series in the CSV at `path`, by id and unit, each oldest first.
 ///
@@ -69,10 +76,17 @@ pub fn read_series(path: &Path) -> Result<Vec<Series>, TrendInputError> {
 /// # Errors
 /// When it cannot be read, holds no figure, or a line is wrong.
 pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, TrendInputError> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(input);
+    let mut bytes = Vec::new();
+    input
+        .take(MOST_OF_OURS)
+        .read_to_end(&mut bytes)
+        .map_err(|source| TrendInputError::Io { path: name.to_owned(), source })?;
+    let bytes = decoded(bytes);
+    let separator = separator(&bytes);
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(separator).from_reader(bytes.as_slice());
     let at = |line: u64, (problem, cure): Problem| TrendInputError::Line { path: name.to_owned(), line, problem, cure };
     let header = reader.headers().map_err(|error| from_csv(error, name))?.clone();
-    let columns = Columns::find(&header).map_err(|problem| at(1, problem))?;
+    let columns = Columns::find(&header, separator).map_err(|problem| at(1, problem))?;
     let mut series = BTreeMap::new();
     for record in reader.records() {
         let record = record.map_err(|error| from_csv(error, name))?;
@@ -83,11 +97,57 @@ pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, Tr
         return Err(TrendInputError::Empty { path: name.to_owned() });
     }
     let mut series: Vec<Series> = series.into_values().collect();
+    without_aggregates(&mut series);
     for one in &mut series {
         one.better = one.better.or_else(|| Unit::direction_of(&one.unit));
         rsb_model::order::by_key(&mut one.points, |point| point.timestamp);
+        one.points = one.points.chunk_by(|a, b| a.timestamp == b.timestamp).filter_map(median_point).collect();
     }
     Ok(series)
+}
+
+/// The bytes of a text in UTF-8: one in UTF-16 is known by its byte order mark.
+fn decoded(bytes: Vec<u8>) -> Vec<u8> {
+    let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return bytes,
+    };
+    let (pairs, _) = bytes[2..].as_chunks();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    String::from_utf16_lossy(&units).into_bytes()
+}
+
+/// What separates the fields: the first of comma, semicolon and tab that the header contains.
+fn separator(bytes: &[u8]) -> u8 {
+    let header = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    b",;\t".iter().copied().find(|separator| header.contains(separator)).unwrap_or(b',')
+}
+
+/// Leaves one series of each benchmark whose aggregates Google Benchmark wrote as rows of their own: the benchmark itself, or
+/// else its medians under its name.
+fn without_aggregates(series: &mut Vec<Series>) {
+    let ids: HashSet<String> = series.iter().map(|one| one.id.clone()).collect();
+    let is_aggregated =
+        |base: &str| ["_mean", "_median", "_stddev"].iter().all(|suffix| ids.contains(&format!("{base}{suffix}")));
+    let base_of = |id: &str| {
+        let (base, suffix) = AGGREGATES.iter().find_map(|suffix| Some((id.strip_suffix(suffix)?, *suffix)))?;
+        is_aggregated(base).then(|| (base.to_owned(), suffix))
+    };
+    series.retain_mut(|one| {
+        let Some((base, suffix)) = base_of(&one.id) else { return true };
+        let is_kept = suffix == "_median" && !ids.contains(&base);
+        one.id = base;
+        is_kept
+    });
+}
+
+/// The point of samples of one time: their median.
+fn median_point(samples: &[SeriesPoint]) -> Option<SeriesPoint> {
+    let mut values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = [(values.len() - 1) / 2, values.len() / 2].map(|at| values[at]);
+    Some(SeriesPoint { value: f64::midpoint(middle[0], middle[1]), ..samples.first()?.clone() })
 }
 
 fn from_csv(error: csv::Error, name: &Path) -> TrendInputError {
@@ -99,8 +159,13 @@ fn from_csv(error: csv::Error, name: &Path) -> TrendInputError {
     }
 }
 
-/// Where each column is.
+/// Endings of the names of aggregates of Google Benchmark.
+const AGGREGATES: [&str; 6] = ["_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"];
+
+/// Where each column is, and how numbers are written.
 struct Columns {
+    /// Whether a comma may be a decimal comma, because it separates no fields.
+    is_decimal_comma: bool,
     timestamp: usize,
     value: usize,
     id: Option<usize>,
@@ -109,7 +174,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn find(header: &StringRecord) -> Result<Self, Problem> {
+    fn find(header: &StringRecord, separator: u8) -> Result<Self, Problem> {
         let find = |name: &str| {
             let mut found = header.iter().enumerate().filter(|(_, column)| unmarked(column).eq_ignore_ascii_case(name));
             match (found.next(), found.next()) {
@@ -119,6 +184,7 @@ impl Columns {
         };
         let needed = |name: &str| find(name)?.ok_or_else(|| (format!("there is no column `{name}`"), CURE_HEADER));
         Ok(Self {
+            is_decimal_comma: separator != b',',
             timestamp: needed("timestamp")?,
             value: needed("value")?,
             id: find("id")?,
@@ -130,7 +196,7 @@ impl Columns {
     fn take(&self, record: &StringRecord, series: &mut BTreeMap<(String, String), Series>) -> Result<(), Problem> {
         let text = |column: Option<usize>| column.and_then(|column| record.get(column)).unwrap_or_default();
         let timestamp = parse_time(text(Some(self.timestamp)))?;
-        let value = parse_value(text(Some(self.value)))?;
+        let Some(value) = self.parse_value(text(Some(self.value)))? else { return Ok(()) };
         let better = parse_better(text(self.better))?;
         let (id, unit) = (from_cell(text(self.id)), from_cell(text(self.unit)));
         let id = if id.is_empty() { "value" } else { id };
@@ -150,7 +216,30 @@ impl Columns {
         entry.points.push(SeriesPoint { timestamp, value, run_id: None, commit: None });
         Ok(())
     }
+
+    /// The value of a cell; `None` if it is missing.
+    fn parse_value(&self, text: &str) -> Result<Option<f64>, Problem> {
+        if MISSING.iter().any(|missing| text.eq_ignore_ascii_case(missing)) {
+            return Ok(None);
+        }
+        let with_point = if self.is_decimal_comma && text.contains(',') {
+            if text.contains('.') || text.matches(',').count() > 1 {
+                return Err((format!("`{text}` has more than one separator"), CURE_COMMA));
+            }
+            text.replace(',', ".")
+        } else {
+            text.to_owned()
+        };
+        if rsb_model::json::underflows(&with_point) {
+            return Err((format!("`{text}` is too small and would become 0"), CURE_VALUE));
+        }
+        let value = with_point.parse().ok().filter(|value: &f64| value.is_finite());
+        value.map(Some).ok_or_else(|| (format!("`{text}` is not a finite number"), CURE_VALUE))
+    }
 }
+
+/// Values of a cell without a measurement.
+const MISSING: [&str; 4] = ["", "nan", "na", "n/a"];
 
 /// A column's name without the mark that some programs put at the beginning of UTF-8.
 fn unmarked(column: &str) -> &str {
@@ -162,7 +251,7 @@ fn parse_time(text: &str) -> Result<Timestamp, Problem> {
     const MILLISECONDS_FROM: f64 = 1e11;
     const MILLISECONDS_TO: f64 = 1e14;
     let wrong = || (format!("`{text}` is not a time"), CURE_TIME);
-    let Ok(number) = text.parse::<f64>() else { return rsb_model::calendar::parse_time(text).ok_or_else(wrong) };
+    let Ok(number) = text.parse::<f64>() else { return parse_calendar(text).ok_or_else(wrong) };
     let size = number.abs();
     let milliseconds = if size < MILLISECONDS_FROM { (number * 1e3).round() } else { number.round() };
     if !number.is_finite() || size >= MILLISECONDS_TO {
@@ -171,20 +260,31 @@ fn parse_time(text: &str) -> Result<Timestamp, Problem> {
     Timestamp::from_millisecond(milliseconds as i64).map_err(|_| wrong())
 }
 
-fn parse_value(text: &str) -> Result<f64, Problem> {
-    if rsb_model::json::underflows(text) {
-        return Err((format!("`{text}` is too small and would become 0"), CURE_VALUE));
-    }
-    let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
-    value.ok_or_else(|| (format!("`{text}` is not a finite number"), CURE_VALUE))
-}
-
 fn parse_better(text: &str) -> Result<Option<Better>, Problem> {
     let lower = text.to_ascii_lowercase();
     match better_from(&lower) {
         None if !lower.is_empty() => Err((format!("`{text}` is not a direction"), CURE_BETTER)),
         better => Ok(better),
     }
+}
+
+/// A time in words of the calendar; one without an offset is in UTC.
+fn parse_calendar(text: &str) -> Option<Timestamp> {
+    let known: Result<Timestamp, _> = text.parse();
+    if let Ok(time) = known {
+        return second_exists(text, time).then_some(time);
+    }
+    // `git log --format=%ci`: 2026-01-02 03:04:05 +0100.
+    if let Ok(time) = jiff::fmt::strtime::parse("%Y-%m-%d %H:%M:%S %z", text).and_then(|time| time.to_timestamp()) {
+        return second_exists(text, time).then_some(time);
+    }
+    let local = ["%Y-%m-%d", "%d.%m.%Y"].iter().find_map(|date| {
+        let parsed = |format: &str| jiff::fmt::strtime::parse(format, text).ok();
+        let day = || parsed(date)?.to_date().ok().map(|day| day.to_datetime(jiff::civil::Time::midnight()));
+        let minute = |time: &str| parsed(&format!("{date} {time}"))?.to_datetime().ok();
+        day().or_else(|| minute("%H:%M:%S")).or_else(|| minute("%H:%M"))
+    });
+    local?.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
 }
 
 #[cfg(test)]
@@ -236,9 +336,12 @@ mod tests {
             ("time,value\n0,1\n", 1, "no column `timestamp`"),
             ("timestamp\n0\n", 1, "no column `value`"),
             ("timestamp,value,value\n0,1,2\n", 1, "two columns `value`"),
-            ("timestamp,value\n0,1\n1,NaN\n", 3, "`NaN`"),
             ("timestamp,value\n0,inf\n", 2, "`inf`"),
-            ("timestamp,value\n0,\n", 2, "``"),
+            ("timestamp;value\n0;1.234,5\n", 2, "more than one separator"),
+            ("timestamp;value\n0;1,234,567\n", 2, "more than one separator"),
+            ("timestamp,value\n0,\"100,5\"\n", 2, "`100,5`"),
+            ("timestamp,value\n01/02/2026,1\n", 2, "`01/02/2026`"),
+            ("timestamp,value\n2026-02-30,1\n", 2, "`2026-02-30`"),
             ("timestamp,value\n0,fast\n", 2, "`fast`"),
             ("timestamp,value\nyesterday,1\n", 2, "`yesterday`"),
             ("timestamp,value\n2026-02-30T00:00:00Z,1\n", 2, "is not a time"),
@@ -256,6 +359,72 @@ mod tests {
         }
         assert!(read_series_from(&b"timestamp,value\n0,\xff\n"[..], Path::new("series.csv")).is_err());
         assert!(matches!(read_series(Path::new("/nowhere.csv")), Err(TrendInputError::Io { .. })));
+    }
+
+    fn values(series: &Series) -> Vec<f64> {
+        series.points.iter().map(|point| point.value).collect()
+    }
+
+    #[test]
+    fn times_of_git_and_dates_are_read() {
+        for (time, expected) in [
+            ("2026-01-02 03:04:05 +0100", "2026-01-02T02:04:05Z"),
+            ("2026-01-02 03:04:05 -0530", "2026-01-02T08:34:05Z"),
+            ("2026-01-02T03:04:05+01:00", "2026-01-02T02:04:05Z"),
+            ("2026-01-02", "2026-01-02T00:00:00Z"),
+            ("2026-01-02 03:04:05", "2026-01-02T03:04:05Z"),
+            ("2026-01-02 03:04", "2026-01-02T03:04:00Z"),
+            ("02.01.2026 10:00", "2026-01-02T10:00:00Z"),
+            ("02.01.2026", "2026-01-02T00:00:00Z"),
+        ] {
+            let series = parse(&format!("timestamp,value\n{time},1\n")).unwrap();
+            assert_eq!(series[0].points[0].timestamp.to_string(), expected, "{time}");
+        }
+    }
+
+    #[test]
+    fn semicolons_decimal_commas_and_tabs_are_read() {
+        let series = parse("\u{feff}timestamp;value\r\n01.01.2026 10:00;100,5\r\n02.01.2026 10:00;99\r\n").unwrap();
+        assert_eq!(values(&series[0]), [100.5, 99.0]);
+        assert_eq!(values(&parse("timestamp\tvalue\n0\t1,5\n1\t2.5\n").unwrap()[0]), [1.5, 2.5]);
+    }
+
+    #[test]
+    fn utf_16_is_read_by_its_byte_order_mark() {
+        let text = "\u{feff}timestamp,value,unit\r\n0,1,µs\r\n1,2,µs\r\n";
+        for bytes in [
+            text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>(),
+            text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>(),
+        ] {
+            let series = read_series_from(bytes.as_slice(), Path::new("series.csv")).unwrap();
+            assert_eq!((values(&series[0]), series[0].unit.as_str()), (vec![1.0, 2.0], "µs"));
+        }
+    }
+
+    #[test]
+    fn missing_values_are_no_points() {
+        let series = parse("timestamp,value\n0,1\n1,nan\n2,NaN\n3,\n4,NA\n5,2\n").unwrap();
+        assert_eq!(values(&series[0]), [1.0, 2.0]);
+        assert!(matches!(parse("timestamp,value\n0,nan\n"), Err(TrendInputError::Empty { .. })));
+    }
+
+    #[test]
+    fn rows_of_one_id_and_time_are_samples_of_one_point() {
+        let series = parse("timestamp,value,id\n0,1,a\n0,9,b\n1,4,a\n0,3,a\n0,50,a\n").unwrap();
+        assert_eq!((values(&series[0]), values(&series[1])), (vec![3.0, 4.0], vec![9.0]));
+    }
+
+    #[test]
+    fn aggregates_of_one_benchmark_are_one_series() {
+        let rows = |ids: &[&str]| {
+            let rows: String = ids.iter().enumerate().map(|(at, id)| format!("0,{at},{id}\n")).collect();
+            let series = parse(&format!("timestamp,value,id\n{rows}")).unwrap();
+            series.iter().map(|one| (one.id.clone(), one.points[0].value)).collect::<Vec<_>>()
+        };
+        let four = ["f/8_mean", "f/8_median", "f/8_stddev", "f/8_cv"];
+        assert_eq!(rows(&four), [("f/8".to_owned(), 1.0)]);
+        assert_eq!(rows(&[&four[..], &["f/8"]].concat()), [("f/8".to_owned(), 4.0)]);
+        assert_eq!(rows(&["geo_mean", "x"]).len(), 2, "a name of its own");
     }
 
     proptest::proptest! {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rsb_model::record::{ChangePoint, ChangeRange, RunPoint, SeriesMove, SeriesTrend, Severity};
+use rsb_model::record::{ChangePoint, ChangeRange, LevelPart, RunPoint, SeriesMove, SeriesTrend, Severity};
 use rsb_model::{Better, Timestamp};
 use rsb_stats::TrendSettings;
 use rsb_store::{Series, SeriesPoint};
@@ -167,7 +167,13 @@ pub(super) fn shifts_of(series: &Series, trend: &SeriesTrend, settings: &TrendSe
         .filter_map(|(change, confirmed)| {
             let range = range_at(&points, change.index, change.index)?;
             let is_recent = is_recent(&points, change.index, settings);
-            Some(shift(series, (change.before, change.change_percent, confirmed), range, (threshold, is_recent)))
+            let mut shift =
+                shift(series, (change.before, change.change_percent, confirmed), range, (threshold, is_recent));
+            if change.part == Some(LevelPart::Share) {
+                // More runs on the slower machine type explain it.
+                shift.severity = shift.severity.min(Severity::Warning);
+            }
+            Some(shift)
         })
         .collect();
     found.extend(trend.ramp.iter().filter(|ramp| ramp.change_percent.abs() >= threshold / 2.0).filter_map(|ramp| {

@@ -3,6 +3,7 @@
 
 mod book;
 mod group;
+mod levels;
 mod origin;
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use rsb_stats::TrendSettings;
 use rsb_store::{AlertBook, Series, Store};
 
 pub use group::{LevelShift, SeriesPlaces};
+pub use levels::name_levels;
 
 use crate::error::EngineError;
 use book::Trace;

@@ -15,6 +15,37 @@ pub struct TrendDocument {
     /// Of stored runs: the changes of level that are followed from one look to the next, the worst first.
     #[serde(default)]
     pub changes: Vec<TrackedAlert>,
+    /// Changes that at least three series have in one direction within two runs: one cause is likely.
+    #[serde(default)]
+    pub common_changes: Vec<CommonChange>,
+}
+
+/// A change of many series at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CommonChange {
+    /// `better`, `worse`, or `changed` if the direction is unknown.
+    pub direction: String,
+    /// Time of the first point of a new level in the series that changed first.
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub from_timestamp: jiff::Timestamp,
+    /// The same in the series that changed last.
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub to_timestamp: jiff::Timestamp,
+    /// The series, each with its change.
+    pub series: Vec<CommonMember>,
+}
+
+/// The part of one series in a [`CommonChange`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CommonMember {
+    /// The case or series.
+    pub id: String,
+    /// The metric.
+    pub metric: String,
+    /// Position of the first point of the new level, as in [`ChangePoint::index`].
+    pub index: usize,
+    /// Change in percent.
+    pub change_percent: f64,
 }
 
 /// The trend of one series.
@@ -70,6 +101,9 @@ pub struct SeriesTrend {
     /// The newest points where they do not fit the level before them and are too few to be one. At most one.
     #[serde(default)]
     pub suspected: Vec<ChangePoint>,
+    /// The two levels that the points since the last change alternate between, such as those of two machine types.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub two_levels: Option<TwoLevels>,
     /// A climb or fall between two levels, where one tells the series better than the steps among the change points.
     #[serde(default)]
     pub ramp: Option<Ramp>,
@@ -158,6 +192,43 @@ pub struct Ramp {
     pub change_percent: f64,
 }
 
+/// Two levels that a series alternates between.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TwoLevels {
+    /// Median of the points at the lower level.
+    pub lower: f64,
+    /// Median of the points at the upper level.
+    pub upper: f64,
+    /// Share of the points at the upper level, as a fraction.
+    pub upper_share: f64,
+    /// What differs between the machines of the two levels. Null if unknown.
+    #[serde(default)]
+    pub separated_by: Option<LevelSeparation>,
+}
+
+/// A field of the environment whose value decides the level of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelSeparation {
+    /// The field, as in `kernel` or `cpu.hypervisor`.
+    pub field: String,
+    /// Its values in the runs at the lower level.
+    pub lower: Vec<String>,
+    /// Its values in the runs at the upper level.
+    pub upper: Vec<String>,
+}
+
+/// What changed of a series that alternates between two levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LevelPart {
+    /// The lower level.
+    Lower,
+    /// The upper level.
+    Upper,
+    /// The share of points at the upper level; before and after are means.
+    Share,
+}
+
 /// A value expected on a later day.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PredictedValue {
@@ -203,12 +274,15 @@ pub struct ChangePoint {
     pub change_percent: f64,
     /// Chance of such a change where there is none.
     pub p_value: f64,
-    /// The share of false ones among all changes of all series with a chance as small (Benjamini and Hochberg).
+    /// The chance corrected for everything that is asked about all series of the call (Benjamini and Hochberg).
     #[serde(default)]
     pub q_value: Option<f64>,
     /// Points at the new level.
     #[serde(default)]
     pub points: usize,
+    /// What changed, if the series alternates between two levels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<LevelPart>,
 }
 
 /// A value expected later.

@@ -1,6 +1,6 @@
 //! What asks for attention in a series, and what to do about it.
 
-use rsb_model::record::{Alert, AlertBasis, ChangePoint, Ramp, Severity};
+use rsb_model::record::{Alert, AlertBasis, ChangePoint, LevelPart, Ramp, Severity};
 use rsb_model::{Better, Timestamp};
 
 use super::line::Line;
@@ -26,6 +26,8 @@ struct Happened {
     change_percent: f64,
     /// Up to which position it was as before, and since which it holds.
     places: [usize; 2],
+    /// Whether only the share of runs at the upper of two levels changed, which other machines explain.
+    is_share: bool,
     description: String,
     look: String,
 }
@@ -82,6 +84,7 @@ impl Findings<'_> {
             basis: AlertBasis::Suspected,
             change_percent: change.change_percent,
             places: [change.index; 2],
+            is_share: false,
             description,
             look,
         }
@@ -89,16 +92,25 @@ impl Findings<'_> {
 
     fn stepped(&self, change: &ChangePoint) -> Happened {
         let (metric, unit, time) = (&self.series.metric, &self.series.unit, change.timestamp);
-        let description = format!(
-            "{metric} went from {:.4} to {:.4} {unit} at {time} ({:+.1} %)",
-            change.before, change.after, change.change_percent
-        );
+        let (before, after, percent) = (change.before, change.after, change.change_percent);
+        let description = match change.part {
+            None => format!("{metric} went from {before:.4} to {after:.4} {unit} at {time} ({percent:+.1} %)"),
+            Some(LevelPart::Share) => format!(
+                "the share of runs at the upper of two levels changed at {time}: {metric} went from {before:.4} to {after:.4} {unit} in the \
+                 mean ({percent:+.1} %)"
+            ),
+            Some(part) => format!(
+                "the {} of two levels of {metric} went from {before:.4} to {after:.4} {unit} at {time} ({percent:+.1} %)",
+                if part == LevelPart::Lower { "lower" } else { "upper" }
+            ),
+        };
         let description = description + &self.age(change.index);
         let look = format!("compare the runs before and after {time}: what changed in the code or on the machine?");
         Happened {
             basis: AlertBasis::Confirmed,
-            change_percent: change.change_percent,
+            change_percent: percent,
             places: [change.index; 2],
+            is_share: change.part == Some(LevelPart::Share),
             description,
             look,
         }
@@ -115,7 +127,14 @@ impl Findings<'_> {
         let look =
             format!("compare the runs before {from} and after {to}, then those between: more than one change adds up");
         let places = [ramp.from_index, ramp.to_index];
-        Happened { basis: AlertBasis::Ramp, change_percent: ramp.change_percent, places, description, look }
+        Happened {
+            basis: AlertBasis::Ramp,
+            change_percent: ramp.change_percent,
+            places,
+            is_share: false,
+            description,
+            look,
+        }
     }
 
     fn drifted(&self, line: Line) -> Option<Happened> {
@@ -132,11 +151,11 @@ impl Findings<'_> {
         // A drift is about now, wherever it began; what it is compared with is its first points.
         let before = self.settings.recent_points.clamp(1, self.points.len());
         let places = [before, self.points.len() - 1];
-        Some(Happened { basis: AlertBasis::Drift, change_percent: change, places, description, look })
+        Some(Happened { basis: AlertBasis::Drift, change_percent: change, places, is_share: false, description, look })
     }
 
     fn alert(&self, happened: Happened) -> Option<Alert> {
-        let Happened { basis, change_percent, places: [before, since], description, look } = happened;
+        let Happened { basis, change_percent, places: [before, since], is_share, description, look } = happened;
         let threshold = self.settings.alert_threshold_percent;
         let size = change_percent.abs();
         // Rounding must not take a change of exactly the threshold below it.
@@ -147,7 +166,7 @@ impl Findings<'_> {
         let is_proved = basis != AlertBasis::Suspected;
         let is_recent = self.is_recent(since);
         let (direction, severity, recommendation) = match for_the_worse {
-            Some(true) if size >= 2.0 * threshold && is_proved => ("worse", Severity::Critical, look),
+            Some(true) if size >= 2.0 * threshold && is_proved && !is_share => ("worse", Severity::Critical, look),
             Some(true) => ("worse", Severity::Warning, look),
             Some(false) if is_proved => {
                 ("better", Severity::Info, "save a new baseline, so that the gain is kept".to_owned())

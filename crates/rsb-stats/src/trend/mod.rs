@@ -6,6 +6,7 @@
 mod alert;
 pub mod anomaly;
 pub mod change;
+mod common;
 pub mod forecast;
 mod line;
 pub mod monotone;
@@ -15,8 +16,8 @@ mod shape;
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{
-    ChangePoint, Direction, Forecast, MonotoneTest, PredictedValue, Ramp, RecentTrend, SeriesTrend, TrendDocument,
-    TrendShape,
+    Anomaly, ChangePoint, Direction, Forecast, MonotoneTest, PredictedValue, Ramp, RecentTrend, SeriesTrend,
+    TrendDocument, TrendShape, TwoLevels,
 };
 use rsb_model::{Better, Timestamp};
 
@@ -35,6 +36,12 @@ const LEAST_SPAN: f64 = 1.0;
 
 /// Points of the same level that the recent ones are compared with, at most.
 const RECENT_BEFORE: usize = 50;
+
+/// How much better than a line levels must tell a series: twice the logarithm of a likelihood ratio.
+const LINE_MARGIN: f64 = 5.0;
+
+/// By how much more for each unit of the logarithm of the number of series.
+const FAMILY_MARGIN: f64 = 3.0;
 
 /// A series of figures over time, in any order. Figures that are not finite are left out.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,18 +68,17 @@ pub fn trend(series: &[SeriesInput]) -> TrendDocument {
 /// With fewer than three points, with all at one time or all of one value, there is no line: its fields are null and
 /// the direction is stable. Within less than a day there is a direction, and neither a slope a day nor a forecast.
 pub fn trend_with(series: &[SeriesInput], settings: &TrendSettings) -> TrendDocument {
-    let analyses: Vec<Analysis<'_>> = series.iter().filter_map(|series| Analysis::of(series, settings)).collect();
-    let changes = family(analyses.iter().map(Analysis::change_chances).collect());
-    let drifts = family(analyses.iter().map(|analysis| vec![analysis.drift_chance]).collect());
-    let each = analyses.into_iter().zip(changes.into_iter().zip(drifts));
-    let series = each.map(|(analysis, (changes, drifts))| analysis.told(&changes, &drifts)).collect();
-    TrendDocument { format_version: FORMAT_VERSION, series, changes: Vec::new() }
-}
-
-/// The chances of each series, corrected for those of all.
-fn family(each: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
-    let mut corrected = benjamini_hochberg(&each.concat()).into_iter();
-    each.into_iter().map(|chances| corrected.by_ref().take(chances.len()).collect()).collect()
+    let margin = LINE_MARGIN + FAMILY_MARGIN * (series.len().max(1) as f64).ln();
+    let analyses: Vec<Analysis<'_>> =
+        series.iter().filter_map(|series| Analysis::of(series, settings, margin)).collect();
+    let chances: Vec<f64> = analyses.iter().flat_map(Analysis::chances).collect();
+    let adjusted = benjamini_hochberg(&chances);
+    let (questions, _) = adjusted.as_chunks();
+    let analyses = analyses.into_iter().zip(questions);
+    let trends: Vec<SeriesTrend> =
+        analyses.map(|(analysis, adjusted)| analysis.told(*adjusted, chances.len())).collect();
+    let common_changes = common::common(series, &trends);
+    TrendDocument { format_version: FORMAT_VERSION, series: trends, changes: Vec::new(), common_changes }
 }
 
 /// What is known of one series by itself.
@@ -92,7 +98,7 @@ struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    fn of(series: &'a SeriesInput, settings: &'a TrendSettings) -> Option<Self> {
+    fn of(series: &'a SeriesInput, settings: &'a TrendSettings, margin: f64) -> Option<Self> {
         let mut points: Vec<(Timestamp, f64)> =
             series.points.iter().copied().filter(|(_, value)| value.is_finite()).collect();
         rsb_model::order::by_key(&mut points, |&(time, _)| time);
@@ -104,44 +110,73 @@ impl<'a> Analysis<'a> {
         let mut changes = change::detect(&values, settings);
         let mut climb = None;
         let mut best = BestTold::Line;
-        if !changes.confirmed.is_empty() {
-            let (told, has_levels) = shape::best_told(&values, &changes.confirmed, settings.min_size);
+        let is_of_parts = changes.confirmed.iter().any(|change| change.part.is_some());
+        if !changes.confirmed.is_empty() && is_of_parts {
+            best = BestTold::Levels;
+        } else if !changes.confirmed.is_empty() {
+            let tame = change::without_outliers(&values, settings);
+            let (told, has_levels) = shape::best_told(&values, &tame, &changes.confirmed, settings.min_size, margin);
             best = told;
             climb = matches!(best, BestTold::Climb { .. }).then_some(best);
             if !has_levels {
                 // A steady climb is a trend, not a staircase.
                 changes.confirmed.clear();
                 changes.suspected = None;
+                changes.chance = 1.0;
             }
         }
         let around = line.map_or(0.0, |line| correlation_around(line, &days, &values));
+        let around = change::cautious(around, values.len());
         let inflation = (1.0 + around) / (1.0 - around);
         let test = monotone::mann_kendall(&values, inflation);
         let drift_chance = match (best, line, test) {
             (BestTold::Line, Some(line), Some(test)) => line.inflated_chance(values.len(), inflation).max(test.p_value),
             _ => 1.0,
         };
+        if let Some(line) = line.filter(|_| drift_chance <= settings.change_chance()) {
+            // In a drift the newest points differ from those before them anyway.
+            let level: Vec<f64> = days.iter().zip(&values).map(|(day, value)| value - line.at(*day)).collect();
+            if change::suspected_alone(&level, settings).is_none() {
+                changes.suspected = None;
+            }
+        }
         Some(Self { series, settings, points, values, days, line, direction, changes, climb, test, drift_chance })
     }
 
-    /// Of every change, or of the best split where there is none.
-    fn change_chances(&self) -> Vec<f64> {
-        let all: Vec<f64> =
-            self.changes.confirmed.iter().chain(&self.changes.suspected).map(|change| change.p_value).collect();
-        if all.is_empty() { vec![self.changes.best_chance] } else { all }
+    /// The chances that nothing changed, that the newest points are as those before, and that there is no drift.
+    fn chances(&self) -> [f64; 3] {
+        [self.changes.chance, self.changes.suspected.map_or(1.0, |change| change.p_value), self.drift_chance]
     }
 
-    /// The whole, where the chances of its changes and its drift are corrected for all series.
-    fn told(self, change_q: &[f64], drift_q: &[f64]) -> SeriesTrend {
+    /// Leaves what is significant among all series, by the `adjusted` chances of `questions`; where nothing of the levels is
+    /// left, the newest points are compared with the whole series.
+    fn filter(&mut self, adjusted: [f64; 3], questions: usize) -> f64 {
+        let [changed, mut newest, _] = adjusted;
+        if !self.changes.confirmed.is_empty() && changed > self.settings.significance {
+            self.changes.confirmed.clear();
+            self.climb = None;
+            self.changes.suspected = change::suspected_alone(&self.values, self.settings);
+            newest = self.changes.suspected.map_or(1.0, |change| (change.p_value * questions as f64).min(1.0));
+        }
+        if newest > self.settings.significance {
+            self.changes.suspected = None;
+        }
+        newest
+    }
+
+    /// The whole, with the `adjusted` chances of its [`Self::chances`] among the `questions` of all series.
+    fn told(mut self, adjusted: [f64; 3], questions: usize) -> SeriesTrend {
         let settings = self.settings;
-        let told = |(change, q): (&DetectedChange, &f64)| self.change_point(change, *q);
-        let confirmed: Vec<ChangePoint> = self.changes.confirmed.iter().zip(change_q).filter_map(told).collect();
-        let newest = change_q.get(self.changes.confirmed.len()..).unwrap_or_default();
-        let suspected: Vec<ChangePoint> = self.changes.suspected.iter().zip(newest).filter_map(told).collect();
+        let [changed, _, drifted] = adjusted;
+        let newest = self.filter(adjusted, questions);
+        let confirmed: Vec<ChangePoint> =
+            self.changes.confirmed.iter().filter_map(|change| self.change_point(change, changed)).collect();
+        let suspected: Vec<ChangePoint> =
+            self.changes.suspected.iter().filter_map(|change| self.change_point(change, newest)).collect();
         let ramp = self.ramp();
         let has_enough = self.points.len() >= settings.min_data_points;
-        let is_drift = self.drift_chance < settings.significance && self.direction != Direction::Stable && has_enough;
-        let is_sure = drift_q.first().is_some_and(|q| *q <= settings.significance);
+        let is_rare = drifted <= settings.significance && self.drift_chance <= settings.change_chance();
+        let is_drift = is_rare && self.direction != Direction::Stable && has_enough;
         let shape = match () {
             () if ramp.is_some() => TrendShape::Ramp,
             () if !confirmed.is_empty() => TrendShape::Step,
@@ -154,7 +189,7 @@ impl<'a> Analysis<'a> {
             confirmed: &confirmed,
             suspected: &suspected,
             ramp: ramp.as_ref(),
-            drift: self.line.filter(|_| shape == TrendShape::Drift && is_sure),
+            drift: self.line.filter(|_| shape == TrendShape::Drift),
             settings,
         };
         let alerts = findings.alerts();
@@ -192,10 +227,16 @@ impl<'a> Analysis<'a> {
             recent: self.recent(),
             change_points: confirmed,
             suspected,
+            two_levels: self.changes.two_levels.as_ref().map(|levels| TwoLevels {
+                lower: levels.lower,
+                upper: levels.upper,
+                upper_share: levels.upper_share(),
+                separated_by: None,
+            }),
             ramp,
             forecast,
             predicted,
-            anomalies: anomaly::anomalies(&self.points, settings.window_size, settings.anomaly_z),
+            anomalies: self.anomalies(),
             alerts,
             values: self.values,
         }
@@ -213,7 +254,18 @@ impl<'a> Analysis<'a> {
             p_value: change.p_value,
             q_value: Some(q_value),
             points: change.points,
+            part: change.part,
         })
+    }
+
+    /// Points far from those before them. The runs of the other of two levels are none.
+    fn anomalies(&self) -> Vec<Anomaly> {
+        let mut found = anomaly::anomalies(&self.points, self.settings.window_size, self.settings.anomaly_z);
+        if let Some(levels) = &self.changes.two_levels {
+            let reach = levels.upper - levels.lower;
+            found.retain(|one| one.value < levels.lower - reach || one.value > levels.upper + reach);
+        }
+        found
     }
 
     fn ramp(&self) -> Option<Ramp> {

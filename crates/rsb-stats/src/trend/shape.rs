@@ -4,8 +4,9 @@
 //! say: a line two figures, a climb two levels and two places, levels themselves and the places between.
 
 use super::change::DetectedChange;
+use super::line;
 use super::monotone::theil_sen;
-use crate::estimate::median;
+use crate::estimate::{mean, median};
 
 /// Points that are looked at; of longer series every so many-th.
 const POINTS: usize = 240;
@@ -22,20 +23,72 @@ pub(super) enum BestTold {
 }
 
 /// What tells `values` best, and whether levels tell them better than a line, where `changes` were found in them. A climb
-/// takes more than `min_size` points: what takes fewer is a step.
-pub(super) fn best_told(values: &[f64], changes: &[DetectedChange], min_size: usize) -> (BestTold, bool) {
+/// takes more than `min_size` points: what takes fewer is a step. Levels and climbs must also tell better than a line by
+/// `margin` or more in squares of `tame`, which is `values` without outliers: a drift in noise resembles a step.
+pub(super) fn best_told(
+    values: &[f64],
+    tame: &[f64],
+    changes: &[DetectedChange],
+    min_size: usize,
+    margin: f64,
+) -> (BestTold, bool) {
     let stride = values.len().div_ceil(POINTS).max(1);
     let thin = Thinned { stride, values: values.iter().copied().step_by(stride).collect() };
     let by_levels = thin.criterion(thin.around_levels(changes), 2 * changes.len() + 1);
     let by_line = thin.criterion(thin.around_line(), 2);
-    let climb = thin.climb(min_size);
+    let squares_by_line = squares_around_line(tame);
+    let beats_line = |squares: f64, parameters: usize| {
+        let n = tame.len() as f64;
+        n * (squares_by_line / squares.max(f64::MIN_POSITIVE)).ln() - (parameters as f64 - 2.0) * n.ln() >= margin
+    };
+    let has_levels = by_levels < by_line && beats_line(squares_around_levels(tame, changes), 2 * changes.len() + 1);
+    let climb = thin.climb(min_size).filter(|(_, climb)| beats_line(squares_around_climb(tame, *climb), 4));
     let by_climb = climb.map_or(f64::INFINITY, |(distance, _)| thin.criterion(distance, 4));
     let best = match climb {
-        _ if by_line <= by_levels && by_line <= by_climb => BestTold::Line,
-        Some((_, climb)) if by_climb < by_levels => climb,
-        _ => BestTold::Levels,
+        Some((_, climb)) if by_climb < by_line && !(has_levels && by_levels <= by_climb) => climb,
+        _ if has_levels => BestTold::Levels,
+        _ => BestTold::Line,
     };
-    (best, by_levels < by_line)
+    (best, has_levels)
+}
+
+/// Squares around the line of least squares.
+fn squares_around_line(values: &[f64]) -> f64 {
+    let x: Vec<f64> = (0..values.len()).map(|at| at as f64).collect();
+    let line = line::fit(&x, values);
+    let rest = x.iter().zip(values).map(|(x, value)| value - line.map_or(0.0, |line| line.at(*x)));
+    squares(&rest.collect::<Vec<f64>>())
+}
+
+/// Squares around the means between `changes`.
+fn squares_around_levels(values: &[f64], changes: &[DetectedChange]) -> f64 {
+    let ends = changes.iter().map(|change| change.index).chain([values.len()]);
+    let mut from = 0;
+    let mut all = 0.0;
+    for to in ends {
+        all += squares(values.get(from..to).unwrap_or_default());
+        from = to;
+    }
+    all
+}
+
+/// Squares around a climb.
+fn squares_around_climb(values: &[f64], climb: BestTold) -> f64 {
+    let BestTold::Climb { from, to, before, after } = climb else { return f64::INFINITY };
+    let distance = |(at, value): (usize, &f64)| value - climbing(at, from..to, before, after);
+    values.iter().enumerate().map(|one| distance(one).powi(2)).sum()
+}
+
+/// The value at the position `at` of a climb from `before` to `after`.
+fn climbing(at: usize, climb: std::ops::Range<usize>, before: f64, after: f64) -> f64 {
+    let share = (at as f64 - climb.start as f64 + 1.0) / (climb.len() + 1) as f64;
+    before + (after - before) * share.clamp(0.0, 1.0)
+}
+
+/// Squares around the mean.
+fn squares(values: &[f64]) -> f64 {
+    let center = mean(values).unwrap_or(0.0);
+    values.iter().map(|value| (value - center).powi(2)).sum()
 }
 
 struct Thinned {
@@ -79,10 +132,7 @@ impl Thinned {
         let pairs = sides.iter().flat_map(|a| sides.iter().map(move |b| (a, b)));
         let climbs = pairs.filter(|(a, b)| b.0 > a.0 + shortest && n - b.0 >= shortest).map(|(a, b)| {
             let (from, to, before, after) = (a.0, b.0, a.1, b.2);
-            let expected = |at: usize| {
-                let share = (at as f64 - from as f64 + 1.0) / (to - from + 1) as f64;
-                before + (after - before) * share.clamp(0.0, 1.0)
-            };
+            let expected = |at: usize| climbing(at, from..to, before, after);
             let distance: f64 = self.values.iter().enumerate().map(|(at, value)| (value - expected(at)).abs()).sum();
             let told = BestTold::Climb { from: from * self.stride, to: to * self.stride, before, after };
             (distance, told)

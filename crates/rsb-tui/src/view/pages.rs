@@ -233,6 +233,7 @@ fn entry(series: &SeriesTrend, names: &Shortener, canvas: &Canvas<'_>, width: us
         (true, _) => ("worse", Tone::Bad),
         (false, true) => ("better", Tone::Good),
         _ if !series.change_points.is_empty() => ("changed", Tone::Caution),
+        _ if series.two_levels.is_some() => ("2 levels", Tone::Plain),
         _ => ("", Tone::Plain),
     };
     let last = format_quantity(series.last, &series.unit);

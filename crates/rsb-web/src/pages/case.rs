@@ -224,10 +224,12 @@ fn changes(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
     let suspected = rsb_report::html::element::list(trend.suspected.iter().map(|point| {
         format!("{}, not confirmed yet: so far in {}", step(trend, point), format_count(point.points, "run", "runs"))
     }));
+    let levels = rsb_report::trend::two_levels(trend)
+        .map_or_else(String::new, |levels| format!("<p>The runs alternate between {}.</p>\n", escape(&levels)));
     if told.is_empty() && steps.is_empty() && suspected.is_empty() {
-        return "<p>None was found.</p>\n".to_owned();
+        return levels + "<p>None was found.</p>\n";
     }
-    told + &steps + &suspected
+    levels + &told + &steps + &suspected
 }
 
 fn step(trend: &SeriesTrend, point: &rsb_model::record::ChangePoint) -> String {

@@ -4,9 +4,11 @@
 mod agreement;
 mod dataset;
 mod noise;
+mod power;
 mod runners;
 mod speed;
 mod steps;
+mod unchanged;
 
 use std::path::PathBuf;
 
@@ -52,6 +54,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let asked = Asked::of(arguments)?;
     let otava = asked.otava.as_deref();
     println!("## False change points\n\n{}", noise::table(asked.count, otava)?);
+    println!("## False reports by series and by call\n\n{}", unchanged::table(asked.count));
+    println!("## Power\n\n{}", power::table(asked.count));
     println!("## How soon a step is seen\n\n{}", steps::table(asked.count));
     println!("## Agreement with people\n\n{}", dataset::table(asked.tcpd.as_deref())?);
     println!("## Series of hosted runners\n\n{}", runners::table(asked.series.as_deref())?);
@@ -61,15 +65,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 
 /// What `trend` says of daily `values` with its defaults.
 fn trend_of(values: &[f64]) -> SeriesTrend {
+    let mut document = trend_with(&[input_of(values)], &TrendSettings::DEFAULT);
+    // A series with a finite value has a trend.
+    document.series.swap_remove(0)
+}
+
+/// Daily `values` in milliseconds.
+fn input_of(values: &[f64]) -> SeriesInput {
     let day = |at: i64| Timestamp::from_second(1_700_000_000 + 86_400 * at).unwrap_or_default();
-    let input = SeriesInput {
+    SeriesInput {
         id: "series".to_owned(),
         metric: "time_ms".to_owned(),
         unit: "ms".to_owned(),
         better: Some(rsb_model::Better::Lower),
         points: (0..).zip(values).map(|(at, &value)| (day(at), value)).collect(),
-    };
-    let mut document = trend_with(&[input], &TrendSettings::DEFAULT);
-    // A series with a finite value has a trend.
-    document.series.swap_remove(0)
+    }
 }

@@ -14,13 +14,18 @@ mod confirm;
 mod levels;
 mod newest;
 mod partition;
+mod permutation;
 mod screen;
+mod two_levels;
+
+use rsb_model::record::LevelPart;
 
 use super::monotone::middle;
 use super::settings::{ChangeMethod, TrendSettings};
-use crate::estimate::{MAD_TO_SIGMA, median};
+use crate::estimate::{MAD_TO_SIGMA, mean, median};
 use confirm::Bar;
 use levels::{Sums, ends};
+pub use two_levels::LevelPair;
 
 /// Neighbors that resemble each other more than this are no noise: their level wanders, and is cut where it does.
 ///
@@ -29,6 +34,16 @@ pub(super) const MOST_CORRELATION: f64 = 0.8;
 
 /// How often the noise is estimated anew at most. Levels nearly always stay after two or three.
 const ROUNDS: usize = 10;
+
+/// Both levels and their share are looked at.
+const PARTS: f64 = 3.0;
+
+/// Chance of one of several changes in a random order of the points between its neighbors, at most. That the series changed
+/// at all is known by then.
+const LOCAL_CHANCE: f64 = 0.01;
+
+/// By how much an estimated correlation is too low because levels were fitted to the noise, times the number of points.
+const FIT_BIAS: f64 = 5.0;
 
 /// Variance that no figure of unit size can be told from none.
 const NO_VARIANCE: f64 = 1e-24;
@@ -46,43 +61,172 @@ pub struct DetectedChange {
     pub points: usize,
     /// Chance that the points look like this somewhere, where nothing changed.
     pub p_value: f64,
+    /// What changed, if the series alternates between two levels.
+    pub part: Option<LevelPart>,
 }
 
 /// What is known of the levels of a series.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DetectedChanges {
     /// In order; each new level stands for at least [`TrendSettings::min_size`] points.
     pub confirmed: Vec<DetectedChange>,
     /// The newest points, where they are fewer and do not fit the level before them.
     pub suspected: Option<DetectedChange>,
-    /// Chance of the best split of the whole series where nothing changed; 1 for too few points.
-    pub best_chance: f64,
+    /// Chance that a series without a change looks as changed as this one; 1 for too few points.
+    pub chance: f64,
     /// How alike neighbors are around the levels: autocorrelation at lag 1, from 0 to 0.8.
     pub correlation: f64,
+    /// The two levels that the points since the last change alternate between.
+    pub two_levels: Option<LevelPair>,
+}
+
+impl DetectedChanges {
+    /// One level.
+    const NONE: Self = Self { confirmed: Vec::new(), suspected: None, chance: 1.0, correlation: 0.0, two_levels: None };
 }
 
 /// The changes of level in `values`, which are finite and in order of time.
 pub fn detect(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
     let min_size = settings.min_size.max(2);
-    let mut found = DetectedChanges { best_chance: 1.0, ..DetectedChanges::default() };
     if settings.method == ChangeMethod::Off || values.len() < settings.min_data_points.max(min_size) {
-        return found;
+        return DetectedChanges::NONE;
     }
-    let tame = clip::clipped(values, min_size);
-    if let Some(sums) = prepared(&tame) {
-        let bar = Bar { min_size, chance: settings.change_chance() };
-        let cut = cut(&sums, bar, settings.method);
-        let starts: Vec<usize> = cut.iter().map(|&(start, _)| start).collect();
-        found.correlation = correlation(&sums, &starts);
-        found.best_chance = confirm::best_chance(&sums, bar);
-        found.confirmed = told(values, &cut);
-        if found.confirmed.last().is_some_and(|last| !stands(values, last, min_size)) {
-            found.confirmed.pop();
-        }
+    match LevelPair::find(values) {
+        Some(levels) => in_two_levels(values, levels, settings),
+        None => in_one_level(values, settings),
     }
+}
+
+/// The changes of a series whose points stand around one level at a time.
+fn in_one_level(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
+    let tame = without_outliers(values, settings);
+    let mut found = stepped(values, &tame, settings.change_chance(), settings);
     let level_from = found.confirmed.last().map_or(0, |change| change.index);
     found.suspected = newest::suspected(values, &tame, level_from, found.correlation, settings);
+    if level_from > 0 {
+        found.two_levels = values.get(level_from..).and_then(LevelPair::find);
+    }
     found
+}
+
+/// `values` with outliers brought back to what their neighbors do.
+pub(super) fn without_outliers(values: &[f64], settings: &TrendSettings) -> Vec<f64> {
+    clip::clipped(values, settings.min_size.max(2))
+}
+
+/// The newest points against the whole series before them, as if nothing else had changed.
+pub(super) fn suspected_alone(values: &[f64], settings: &TrendSettings) -> Option<DetectedChange> {
+    if settings.method == ChangeMethod::Off || LevelPair::find(values).is_some() {
+        return None;
+    }
+    newest::suspected(values, &without_outliers(values, settings), 0, 0.0, settings)
+}
+
+/// A change of one part of two levels.
+struct PartChange {
+    /// The earliest position of it: behind the last point of the part that is as before.
+    from: usize,
+    change: DetectedChange,
+}
+
+/// The changes of a series that alternates between two levels: of each level among its own points, and of the share of
+/// points at the upper one.
+fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) -> DetectedChanges {
+    let mut found = DetectedChanges::NONE;
+    let bar = settings.change_chance() / 2.0;
+    let mut changes = Vec::new();
+    for (part, upper) in [(LevelPart::Lower, false), (LevelPart::Upper, true)] {
+        let positions = levels.positions(upper);
+        let own: Vec<f64> = positions.iter().map(|&at| values[at]).collect();
+        let tame = without_outliers(&own, settings);
+        let of_part = stepped(&own, &tame, bar, settings);
+        let level_from = of_part.confirmed.last().map_or(0, |change| change.index);
+        let suspected = newest::suspected(&own, &tame, level_from, of_part.correlation, settings);
+        let placed = |change: DetectedChange| PartChange {
+            from: change.index.checked_sub(1).map_or(0, |before| positions[before] + 1),
+            change: DetectedChange { index: positions[change.index], part: Some(part), ..change },
+        };
+        changes.extend(of_part.confirmed.into_iter().map(placed));
+        let suspected = suspected.map(|change| placed(change).change);
+        found.suspected =
+            [found.suspected, suspected].into_iter().flatten().min_by(|a, b| a.p_value.total_cmp(&b.p_value));
+        found.chance = found.chance.min(PARTS * of_part.chance);
+        found.correlation = found.correlation.max(of_part.correlation);
+    }
+    let shares: Vec<f64> = levels.is_upper.iter().map(|&is_upper| f64::from(u8::from(is_upper))).collect();
+    let of_share = stepped(&shares, &shares, bar, settings);
+    found.chance = found.chance.min(PARTS * of_share.chance);
+    found.correlation = found.correlation.max(of_share.correlation);
+    changes.extend(of_share_in(values, &of_share.confirmed));
+    rsb_model::order::by_key(&mut changes, |one| one.change.index);
+    // Parts that may have changed at once are one change, that of the part with the most to tell.
+    let apart = settings.min_size.max(2);
+    changes.dedup_by(|next, kept| {
+        let is_same = next.from < kept.change.index + apart;
+        if is_same && next.change.p_value < kept.change.p_value {
+            std::mem::swap(next, kept);
+        }
+        is_same
+    });
+    found.confirmed = changes.into_iter().map(|one| one.change).collect();
+    let level_from = found.confirmed.last().map_or(0, |change| change.index);
+    found.two_levels = Some(levels.since(values, level_from));
+    found
+}
+
+/// `changes` of the share of points at the upper of two levels, with the means of `values` before and after.
+fn of_share_in(values: &[f64], changes: &[DetectedChange]) -> Vec<PartChange> {
+    let starts: Vec<usize> = changes.iter().map(|change| change.index).collect();
+    let ends = ends(&starts, values.len());
+    let mean_of = |at: usize| mean(&values[ends[at]..ends[at + 1]]).unwrap_or(f64::NAN);
+    let placed = |(at, change): (usize, &DetectedChange)| PartChange {
+        from: change.index,
+        change: DetectedChange { before: mean_of(at), after: mean_of(at + 1), part: Some(LevelPart::Share), ..*change },
+    };
+    changes.iter().enumerate().map(placed).collect()
+}
+
+/// The changes in `values` that are found in `tame`, which is `values` without outliers, and that are as rare as `chance` in
+/// a random order of `values`.
+fn stepped(values: &[f64], tame: &[f64], chance: f64, settings: &TrendSettings) -> DetectedChanges {
+    let mut found = DetectedChanges::NONE;
+    let min_size = settings.min_size.max(2);
+    let Some(sums) = prepared(tame) else { return found };
+    let bar = Bar { min_size, chance };
+    let mut cut = cut(&sums, bar, settings.method);
+    let starts = |cut: &[(usize, f64)]| cut.iter().map(|&(start, _)| start).collect::<Vec<usize>>();
+    found.correlation = correlation(&sums, &starts(&cut));
+    found.chance = confirm::best_chance(&sums, bar);
+    if !cut.is_empty() {
+        let cautious = cautious(found.correlation, values.len());
+        found.chance = permutation::chance(values, cautious, min_size);
+        if found.chance > chance {
+            return found;
+        }
+        lasting(values, &mut cut, cautious, min_size);
+    }
+    found.confirmed = told(values, &cut);
+    if found.confirmed.last().is_some_and(|last| !stands(values, last, min_size)) {
+        found.confirmed.pop();
+    }
+    found
+}
+
+/// Leaves those changes of `cut` that a random order of the points between their neighbors seldom has.
+fn lasting(values: &[f64], cut: &mut Vec<(usize, f64)>, correlation: f64, min_size: usize) {
+    if cut.len() < 2 {
+        return;
+    }
+    loop {
+        let ends = ends(&cut.iter().map(|&(start, _)| start).collect::<Vec<_>>(), values.len());
+        let chance = |at: usize| permutation::chance(&values[ends[at]..ends[at + 2]], correlation, min_size);
+        let chances: Vec<f64> = (0..cut.len()).map(chance).collect();
+        let Some((at, worst)) = chances.into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
+        if worst <= LOCAL_CHANCE {
+            return;
+        }
+        cut.remove(at);
+    }
 }
 
 /// The sums of values without outliers, about 0 and of unit size. `None` where there is one level and nothing else.
@@ -133,6 +277,16 @@ fn correlation(sums: &Sums, starts: &[usize]) -> f64 {
     if seen > 0.0 { ((seen + share) / (1.0 - 3.0 * share).max(0.2)).min(MOST_CORRELATION) } else { 0.0 }
 }
 
+/// `correlation` of `n` points with its standard error added: estimated too low, it takes the wandering of noise for a
+/// change. 0 stays 0.
+pub(super) fn cautious(correlation: f64, n: usize) -> f64 {
+    if correlation <= 0.0 {
+        return 0.0;
+    }
+    let n = n as f64;
+    (correlation + (1.0 - correlation * correlation) / n.sqrt() + FIT_BIAS / n).min(MOST_CORRELATION)
+}
+
 fn told(values: &[f64], cut: &[(usize, f64)]) -> Vec<DetectedChange> {
     let starts: Vec<usize> = cut.iter().map(|&(start, _)| start).collect();
     let ends = ends(&starts, values.len());
@@ -145,6 +299,7 @@ fn told(values: &[f64], cut: &[(usize, f64)]) -> Vec<DetectedChange> {
         after: levels[1],
         points: ends[1] - ends[0],
         p_value: ln_chance.exp(),
+        part: None,
     });
     changes.collect()
 }

@@ -33,7 +33,13 @@ pub(super) fn suspected(
     let of_last = |points: usize| {
         let middle = level.len().checked_sub(points).filter(|before| before + 1 >= fewest)?;
         let p_value = if points < settings.min_size {
-            by_rank(&level[middle.saturating_sub(BEFORE)..middle], &level[middle..], alike)?
+            let (before, last) = (&level[middle.saturating_sub(BEFORE)..middle], &level[middle..]);
+            let plain = by_rank(before, last, alike)?;
+            // Skewed noise has its tail on a logarithmic scale.
+            match (logarithms(before), logarithms(last)) {
+                (Some(before), Some(last)) => plain.max(by_rank(&before, &last, alike)?),
+                _ => plain,
+            }
         } else {
             by_mean(&tame_level[..middle], &tame_level[middle..], alike)
         };
@@ -45,7 +51,8 @@ pub(super) fn suspected(
         return None;
     }
     let (before, last) = level.split_at_checked(level.len() - points)?;
-    let strongest = DetectedChange { index: 0, before: median(before)?, after: median(last)?, points, p_value };
+    let strongest =
+        DetectedChange { index: 0, before: median(before)?, after: median(last)?, points, p_value, part: None };
     // As many points as tell most may begin with one of before.
     let points = values.len() - super::first_new(values, values.len() - strongest.points, &strongest);
     Some(DetectedChange { index: values.len() - points, points, ..strongest })
@@ -64,6 +71,11 @@ fn by_mean(before: &[f64], last: &[f64], correlation: f64) -> f64 {
     let inflation = (1.0 + correlation) / (1.0 - correlation);
     let error = spread * (inflation * (1.0 / before.len() as f64 + 1.0 / last.len() as f64)).sqrt();
     if error > 1e-12 * level.abs() { t_above((now - level).abs() / error, before.len() as f64 - 1.0) } else { 1.0 }
+}
+
+/// The logarithms of `values`; `None` if some are not positive.
+fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
+    values.iter().map(|value| Some(value.ln()).filter(|_| *value > 0.0)).collect()
 }
 
 /// How far out `last` lies as a whole, in its own direction.

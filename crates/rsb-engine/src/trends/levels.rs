@@ -1,0 +1,151 @@
+//! Which field of the environment separates the two levels that a series alternates between.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rsb_model::RunId;
+use rsb_model::environment::Environment;
+use rsb_model::record::{LevelSeparation, SeriesTrend, TrendDocument};
+use rsb_store::{Series, SeriesPoint, Store};
+use serde_json::Value;
+
+/// Newest runs of a series whose environments are read at most.
+const RUNS: usize = 60;
+
+/// Different values of a field at most: one for each run separates anything.
+const VALUES: usize = 4;
+
+/// The fields of an environment by name, those with a value that a machine type may have.
+type Fields = BTreeMap<String, String>;
+
+/// Names the field that separates the two levels of each series in `trends` that alternates, if the environments of the runs
+/// in `store` have one.
+pub fn name_levels(store: &Store, series: &[Series], trends: &mut TrendDocument) {
+    let mut known: HashMap<RunId, Option<Fields>> = HashMap::new();
+    for trend in trends.series.iter_mut().filter(|trend| trend.two_levels.is_some()) {
+        let is_it = |one: &&Series| one.id == trend.id && one.metric == trend.metric && one.unit == trend.unit;
+        let Some(series) = series.iter().find(is_it) else { continue };
+        let separation = separation(trend, series, |id| {
+            let read = || store.run(&id.0).ok().map(|run| fields(&run.environment));
+            known.entry(id.clone()).or_insert_with(read).clone()
+        });
+        if let Some(levels) = &mut trend.two_levels {
+            levels.separated_by = separation;
+        }
+    }
+}
+
+/// The field that has no value in common between the newest runs at the two levels, of several the one with the fewest values.
+fn separation(
+    trend: &SeriesTrend,
+    series: &Series,
+    mut environment: impl FnMut(&RunId) -> Option<Fields>,
+) -> Option<LevelSeparation> {
+    let levels = trend.two_levels.as_ref()?;
+    let limit = f64::midpoint(levels.lower, levels.upper);
+    // The points that `trend` counts: finite ones in order of time.
+    let mut points: Vec<&SeriesPoint> = series.points.iter().filter(|point| point.value.is_finite()).collect();
+    rsb_model::order::by_key(&mut points, |point| point.timestamp);
+    let level_from = trend.change_points.last().map_or(0, |change| change.index);
+    let newest = points.get(level_from.max(points.len().saturating_sub(RUNS))..)?;
+    let mut of_level: [Vec<Fields>; 2] = [Vec::new(), Vec::new()];
+    for point in newest {
+        let environment = environment(point.run_id.as_ref()?)?;
+        of_level[usize::from(point.value > limit)].push(environment);
+    }
+    let values = |level: &[Fields], field: &String| -> Option<BTreeSet<String>> {
+        level.iter().map(|fields| fields.get(field).cloned()).collect()
+    };
+    let [lower, upper] = &of_level;
+    let candidates = lower.first()?.keys().filter_map(|field| {
+        let (lower, upper) = (values(lower, field)?, values(upper, field)?);
+        let separates = !upper.is_empty() && lower.is_disjoint(&upper) && lower.len() + upper.len() <= VALUES;
+        separates.then_some((field, lower, upper))
+    });
+    let (field, lower, upper) = candidates.min_by_key(|(_, lower, upper)| lower.len() + upper.len())?;
+    Some(LevelSeparation {
+        field: field.clone(),
+        lower: lower.into_iter().collect(),
+        upper: upper.into_iter().collect(),
+    })
+}
+
+/// Texts, whole numbers and flags of `environment`, except what differs from run to run: the source tree, and readings of the
+/// state of the machine.
+fn fields(environment: &Environment) -> Fields {
+    let mut found = Fields::new();
+    let Ok(Value::Object(object)) = serde_json::to_value(environment) else { return found };
+    for (name, value) in object.iter().filter(|(name, _)| name.as_str() != "git") {
+        collect(name, value, &mut found);
+    }
+    found.retain(|name, value| !name.starts_with("state.") || value.parse::<f64>().is_err());
+    found
+}
+
+fn collect(name: &str, value: &Value, found: &mut Fields) {
+    match value {
+        Value::Object(object) => object.iter().for_each(|(key, value)| collect(&format!("{name}.{key}"), value, found)),
+        Value::Array(values) => {
+            values.iter().enumerate().for_each(|(at, value)| collect(&format!("{name}.{at}"), value, found));
+        }
+        Value::String(text) => {
+            found.insert(name.to_owned(), rsb_model::shown::clean(text));
+        }
+        Value::Bool(_) => {
+            found.insert(name.to_owned(), value.to_string());
+        }
+        Value::Number(number) if !number.is_f64() => {
+            found.insert(name.to_owned(), value.to_string());
+        }
+        Value::Number(_) | Value::Null => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rsb_model::Timestamp;
+    use rsb_stats::{SeriesInput, trend};
+
+    use super::*;
+
+    #[test]
+    fn the_field_that_separates_two_levels_is_named() {
+        let is_slow = |run: usize| run * 7 % 10 < 3;
+        let point = |run: usize| SeriesPoint {
+            timestamp: Timestamp::from_second(1_700_000_000 + 86_400 * i64::try_from(run).unwrap()).unwrap(),
+            value: if is_slow(run) { 130.0 } else { 100.0 } + (run * 37 % 11) as f64 / 10.0,
+            run_id: Some(RunId(run.to_string())),
+            commit: None,
+        };
+        let series = Series {
+            id: "a".to_owned(),
+            metric: "time_ms".to_owned(),
+            unit: "ms".to_owned(),
+            better: None,
+            points: (0..60).map(point).collect(),
+        };
+        let input = SeriesInput {
+            id: series.id.clone(),
+            metric: series.metric.clone(),
+            unit: series.unit.clone(),
+            better: None,
+            points: series.points.iter().map(|point| (point.timestamp, point.value)).collect(),
+        };
+        let trend = trend(&[input]).series.remove(0);
+        let environment = |kernels: [&str; 2]| {
+            let of = |id: &RunId| {
+                let run: usize = id.0.parse().unwrap();
+                let kernel = kernels[usize::from(is_slow(run))].to_owned();
+                let environment =
+                    Environment { kernel: Some(kernel), os: Some(run.to_string()), ..Environment::default() };
+                Some(fields(&environment))
+            };
+            separation(&trend, &series, of)
+        };
+        let found = environment(["6.8", "6.12"]).unwrap();
+        assert_eq!(
+            (found.field.as_str(), found.lower, found.upper),
+            ("kernel", vec!["6.8".to_owned()], vec!["6.12".to_owned()])
+        );
+        assert_eq!(environment(["6.8", "6.8"]), None, "the same on both, and one value for each run tells nothing");
+    }
+}

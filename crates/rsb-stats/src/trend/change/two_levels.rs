@@ -1,0 +1,132 @@
+//! Two levels that alternate, such as the runs of two machine types in one series.
+
+use crate::estimate::{MAD_TO_SIGMA, median};
+use crate::trend::monotone::middle;
+
+/// Fewest points of the smaller level, and the fewest times that the series goes from one level to the other.
+const FEWEST: usize = 4;
+
+/// Smallest share of the points in the smaller level.
+const LEAST_SHARE: f64 = 0.03;
+
+/// Smallest empty gap between the two levels, as a share of their distance.
+const LEAST_GAP: f64 = 0.3;
+
+/// Largest standard deviation of the noise at a level, as a share of their distance.
+const LARGEST_SPREAD: f64 = 0.18;
+
+/// Fewest changes between the levels, as a share of those that a random order has. Levels that hold for long are steps.
+const LEAST_SWITCHES: f64 = 0.25;
+
+/// Two levels, and which points are at which.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LevelPair {
+    /// Median of the points at the lower level.
+    pub lower: f64,
+    /// Median of the points at the upper level.
+    pub upper: f64,
+    /// For each point since the last change whether it is at the upper level.
+    pub is_upper: Vec<bool>,
+}
+
+impl LevelPair {
+    /// Returns the two levels of `values`, if two well-separated levels tell most of their variance and alternate.
+    pub fn find(values: &[f64]) -> Option<Self> {
+        let limit = separating(values)?;
+        let is_upper: Vec<bool> = values.iter().map(|&value| value > limit).collect();
+        let (upper, lower): (Vec<f64>, Vec<f64>) = values.iter().partition(|value| **value > limit);
+        let (u, l, n) = (upper.len() as f64, lower.len() as f64, values.len() as f64);
+        if u.min(l) < (FEWEST as f64).max(LEAST_SHARE * n) {
+            return None;
+        }
+        let switches = is_upper.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64;
+        if switches < (FEWEST as f64).max(LEAST_SWITCHES * 2.0 * u * l / n) {
+            return None;
+        }
+        let (low, high) = (median(&lower)?, median(&upper)?);
+        let distance = high - low;
+        let gap = upper.iter().copied().fold(f64::INFINITY, f64::min)
+            - lower.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let widest = spread_of_steps(&lower).max(spread_of_steps(&upper));
+        let is_clear = gap >= LEAST_GAP * distance && widest <= LARGEST_SPREAD * distance;
+        is_clear.then_some(Self { lower: low, upper: high, is_upper })
+    }
+
+    /// The same levels by the points of `values` from `from` on, if both have some.
+    pub(super) fn since(self, values: &[f64], from: usize) -> Self {
+        let level = |upper: bool| {
+            let own = values.iter().zip(&self.is_upper).skip(from).filter(|(_, is_upper)| **is_upper == upper);
+            median(&own.map(|(value, _)| *value).collect::<Vec<_>>())
+        };
+        match (level(false), level(true)) {
+            (Some(lower), Some(upper)) => Self { lower, upper, is_upper: self.is_upper[from..].to_vec() },
+            _ => self,
+        }
+    }
+
+    /// The share of the points at the upper level.
+    pub fn upper_share(&self) -> f64 {
+        self.is_upper.iter().filter(|is_upper| **is_upper).count() as f64 / self.is_upper.len() as f64
+    }
+
+    /// The positions of the points at the upper level, or at the lower one.
+    pub(super) fn positions(&self, upper: bool) -> Vec<usize> {
+        (0..self.is_upper.len()).filter(|&at| self.is_upper[at] == upper).collect()
+    }
+}
+
+/// The standard deviation of noise by how far neighbors differ, which a few changes of level do not rule.
+fn spread_of_steps(values: &[f64]) -> f64 {
+    let steps = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    middle(steps).unwrap_or(0.0) * MAD_TO_SIGMA / std::f64::consts::SQRT_2
+}
+
+/// The value that separates two groups best: the largest variance between them (Otsu, 1979).
+fn separating(values: &[f64]) -> Option<f64> {
+    let n = values.len();
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let center = *sorted.get(n / 2)?;
+    let total: f64 = sorted.iter().map(|value| value - center).sum();
+    let mut below = 0.0;
+    let mut best = (0.0, None);
+    for at in 1..n {
+        below += sorted[at - 1] - center;
+        let (low, high) = (at as f64, (n - at) as f64);
+        let between = low * high * (below / low - (total - below) / high).powi(2);
+        if sorted[at] > sorted[at - 1] && between > best.0 {
+            best = (between, Some(f64::midpoint(sorted[at - 1], sorted[at])));
+        }
+    }
+    best.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    /// How many of 500 series of `n` points, each made by `value`, have two levels.
+    fn found(n: usize, value: impl Fn(&mut Rng) -> f64) -> usize {
+        let mut rng = Rng::new(n as u64);
+        let mut series = || (0..n).map(|_| value(&mut rng)).collect::<Vec<f64>>();
+        (0..500).filter(|_| LevelPair::find(&series()).is_some()).count()
+    }
+
+    #[test]
+    fn one_level_is_seldom_taken_for_two() {
+        for n in [12, 20, 40, 100] {
+            for found in [found(n, Rng::normal), found(n, |rng| (0.5 * rng.normal()).exp())] {
+                assert!(found <= 10, "{n} points: {found} of 500");
+            }
+        }
+    }
+
+    #[test]
+    fn two_levels_in_noise_are_found() {
+        let two = |rng: &mut Rng| if rng.uniform() < 0.3 { 130.0 } else { 100.0 } * (1.0 + 0.01 * rng.normal());
+        for n in [40, 100] {
+            assert!(found(n, two) >= 490, "{n} points");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Steps in the middle of short series: how many are confirmed.
+
+use std::fmt::Write as _;
+
+use rsb_stats::rng::Rng;
+
+use super::noise::shown;
+use super::trend_of;
+
+/// Points on each side of the step.
+const SIDE: usize = 20;
+
+/// How far from the true place a change counts.
+const NEAR: usize = 3;
+
+/// Points on each side of a change of two levels.
+const TWO_LEVEL_SIDE: usize = 50;
+
+/// A change of a series that alternates between two levels.
+struct TwoLevelChange {
+    name: &'static str,
+    /// Share of runs at the upper level, before and after.
+    shares: [f64; 2],
+    /// Factor of both levels after the change.
+    factor: f64,
+}
+
+const TWO_LEVEL_CHANGES: [TwoLevelChange; 4] = [
+    TwoLevelChange { name: "share 0.1 to 0.6", shares: [0.1, 0.6], factor: 1.0 },
+    TwoLevelChange { name: "share 0.3 to 0.7", shares: [0.3, 0.7], factor: 1.0 },
+    TwoLevelChange { name: "share 0.3, both levels +5 %", shares: [0.3, 0.3], factor: 1.05 },
+    TwoLevelChange { name: "share 0.3, both levels +10 %", shares: [0.3, 0.3], factor: 1.1 },
+];
+
+/// Whether `values` have a confirmed change anywhere, and whether within `near` points of the middle.
+fn found(values: &[f64], near: usize) -> [bool; 2] {
+    let changes = trend_of(values).change_points;
+    let is_near = changes.iter().any(|change| change.index.abs_diff(values.len() / 2) <= near);
+    [!changes.is_empty(), is_near]
+}
+
+/// How many steps of each size are confirmed in each noise.
+pub(super) fn table(count: usize) -> String {
+    let mut text = format!(
+        "A step after {SIDE} points with {SIDE} after it, in {count} seeded series of normal noise each.\n\n\
+         | step | CV | confirmed | confirmed within {NEAR} points of its place |\n|---|---|---|---|\n"
+    );
+    let grid = [1.0, 3.0, 8.0].into_iter().flat_map(|cv| [5.0, 10.0, 20.0].map(|step| (step, cv)));
+    for (step, cv) in grid.chain([(10.0, 2.0)]) {
+        let mut rng = Rng::new(17);
+        let level = |at: usize| if at < SIDE { 100.0 } else { 100.0 + step };
+        let all: Vec<[bool; 2]> = (0..count)
+            .map(|_| (0..2 * SIDE).map(|at| level(at) * (1.0 + cv / 100.0 * rng.normal())).collect::<Vec<f64>>())
+            .map(|values| found(&values, NEAR))
+            .collect();
+        let share = |which: usize| shown(all.iter().filter(|one| one[which]).count(), count);
+        let _ = writeln!(text, "| +{step} % | {cv} % | {} | {} |", share(0), share(1));
+    }
+    let _ = writeln!(
+        text,
+        "\nA change of a series that alternates between two levels (1 and 1.3, CV 1 %), after {TWO_LEVEL_SIDE} points with {TWO_LEVEL_SIDE} after it.\n\n\
+         | change | confirmed | confirmed within 5 points of its place |\n|---|---|---|"
+    );
+    for change in &TWO_LEVEL_CHANGES {
+        let mut rng = Rng::new(19);
+        let mut value = |at: usize| {
+            let is_after = at >= TWO_LEVEL_SIDE;
+            let share = change.shares[usize::from(is_after)];
+            let level = if rng.uniform() < share { 130.0 } else { 100.0 };
+            level * if is_after { change.factor } else { 1.0 } * (1.0 + 0.01 * rng.normal())
+        };
+        let all: Vec<[bool; 2]> =
+            (0..count).map(|_| found(&(0..2 * TWO_LEVEL_SIDE).map(&mut value).collect::<Vec<f64>>(), 5)).collect();
+        let share = |which: usize| shown(all.iter().filter(|one| one[which]).count(), count);
+        let _ = writeln!(text, "| {} | {} | {} |", change.name, share(0), share(1));
+    }
+    text
+}
