@@ -28,7 +28,8 @@ const LEAST_SAMPLES: usize = 3;
 /// times as long.
 const INTERRUPTED: f64 = 1.5;
 
-/// Growth of the share of interrupted samples, less two standard errors, from which a case cannot pass.
+/// Growth of the share of interrupted samples, less two standard errors, from which a case cannot pass; of a few pairs twice
+/// as much.
 const SHARE_GROWN: f64 = 0.1;
 
 /// A change of the median or a quartile is Regressed from this many thresholds on.
@@ -123,10 +124,18 @@ impl Statistic {
         }
     }
 
-    /// Whether a change by the threshold alone denies a pass. The upper quartile of all samples follows every neighbor, so
-    /// only a clear change of it counts.
-    fn denies_pass(self) -> bool {
-        self != Self::UpperQuartile
+    /// Why a `finding` denies a pass, if it does. The upper quartile of all samples follows every neighbor: a change of it
+    /// alone asks for [`LEAST_PAIRS`], and denies a pass then only if it is clear.
+    fn doubt(self, finding: &PairConclusion, threshold: f64, pairs: usize) -> Option<String> {
+        let [low, high] = finding.interval?;
+        let counts = self != Self::UpperQuartile || pairs < LEAST_PAIRS || low > 0.0;
+        if finding.change >= threshold && counts {
+            Some(format!("the {} of its samples is {} slower", self.name(), reason::percent_of(finding.change)))
+        } else if high >= EXCLUDED * threshold && self != Self::UpperQuartile {
+            Some(format!("the {} of its samples may be {} slower", self.name(), reason::percent_of(high)))
+        } else {
+            None
+        }
     }
 
     fn name(self) -> &'static str {
@@ -211,13 +220,21 @@ fn counted(mut result: ComparisonResult, policy: &Policy) -> ComparisonResult {
     result
 }
 
+/// A mean and its standard error.
+struct MeanWithError {
+    mean: f64,
+    error: f64,
+}
+
 /// How the distribution of a case changed.
 struct Shape {
     /// The place of its row.
     row: usize,
     findings: Vec<(Statistic, Pair, PairConclusion)>,
-    /// Mean growth of the share of interrupted samples, less two standard errors.
-    share_grown: f64,
+    /// Growth of the share of interrupted samples: the mean over the pairs and its standard error.
+    share_grown: MeanWithError,
+    /// How many pairs there are.
+    pairs: usize,
     /// Comparisons that were judged together.
     questions: usize,
 }
@@ -232,14 +249,16 @@ fn shapes(result: &ComparisonResult, runs: [&Run; 2], policy: &Policy) -> Vec<Sh
         }
         let Some(pairs) = pairs_of(&comparison.id, runs) else { continue };
         let grown: Vec<f64> = pairs.iter().map(PairTimes::share_grown).collect();
-        let error = std_dev(&grown).unwrap_or(f64::INFINITY) / (grown.len() as f64).sqrt();
-        let share_grown = mean(&grown).unwrap_or_default() - 2.0 * error;
+        let share_grown = MeanWithError {
+            mean: mean(&grown).unwrap_or_default(),
+            error: std_dev(&grown).unwrap_or(f64::INFINITY) / (grown.len() as f64).sqrt(),
+        };
         for statistic in Statistic::OF_DISTRIBUTION {
             let values: Option<Vec<[f64; 2]>> = pairs.iter().map(|pair| pair.values(statistic)).collect();
             let pair = values.and_then(|values| pair_of(&values, comparison.threshold_percent / 100.0));
             asked.extend(pair.map(|pair| (shapes.len(), statistic, pair)));
         }
-        shapes.push(Shape { row, findings: Vec::new(), share_grown, questions: 0 });
+        shapes.push(Shape { row, findings: Vec::new(), share_grown, pairs: pairs.len(), questions: 0 });
     }
     let pairs: Vec<Pair> = asked.iter().map(|(_, _, pair)| pair.clone()).collect();
     let questions = pairs.len();
@@ -259,6 +278,12 @@ fn pair_of(values: &[[f64; 2]], threshold: f64) -> Option<Pair> {
 }
 
 impl Shape {
+    /// Whether a larger share of samples is interrupted on the current side: clearly, or by the first few pairs.
+    fn has_more_interrupted(&self) -> bool {
+        let MeanWithError { mean, error } = self.share_grown;
+        mean - 2.0 * error > SHARE_GROWN || (self.pairs < LEAST_PAIRS && mean > 2.0 * SHARE_GROWN)
+    }
+
     /// Changes `row` if the distribution of its samples became slower; returns the statistic that made it Regressed.
     fn judge(&self, row: &mut Comparison, policy: &Policy) -> Option<Statistic> {
         if row.verdict == Verdict::Regressed {
@@ -278,20 +303,11 @@ impl Shape {
         if !matches!(row.verdict, Verdict::Unchanged | Verdict::Improved) {
             return None;
         }
-        let mut judged = self.findings.iter().filter(|(statistic, ..)| statistic.denies_pass());
-        let doubt = judged.find_map(|(statistic, pair, finding)| {
-            let [_, high] = finding.interval?;
-            let name = statistic.name();
-            if finding.change >= pair.threshold {
-                Some(format!("the {name} of its samples is {} slower", reason::percent_of(finding.change)))
-            } else if high >= EXCLUDED * pair.threshold {
-                Some(format!("the {name} of its samples may be {} slower", reason::percent_of(high)))
-            } else {
-                None
-            }
-        });
+        let mut findings = self.findings.iter();
+        let doubt =
+            findings.find_map(|(statistic, pair, finding)| statistic.doubt(finding, pair.threshold, self.pairs));
         let grown = || format!("more of its samples take over {INTERRUPTED} times as long as the fastest");
-        let Some(doubt) = doubt.or_else(|| (self.share_grown > SHARE_GROWN).then(grown)) else { return None };
+        let Some(doubt) = doubt.or_else(|| self.has_more_interrupted().then(grown)) else { return None };
         row.verdict = Verdict::Inconclusive;
         row.reason_code = ReasonCode::MedianWorse;
         row.change_status = None;

@@ -86,3 +86,14 @@ fn few_samples_are_judged_by_the_fastest_alone() {
     assert_eq!(judged(&side(1.0), &side(1.0)).verdict, Verdict::Unchanged);
     assert_eq!(judged(&side(1.0), &side(1.2)).verdict, Verdict::Regressed);
 }
+
+/// The processor has two speeds, and the code is slower in half of its samples: those of the slower speed look interrupted.
+#[test]
+fn half_slow_code_on_a_machine_of_two_speeds_is_no_pass() {
+    let speed = |sample: usize| if sample % 4 < 2 { 1.0 } else { 1.28 };
+    for pairs in [3, 5, 7, 12] {
+        let half = run(pairs, 2, 0.0, |sample| speed(sample) * if sample % 2 == 0 { 1.0 } else { 1.2 });
+        let row = judged(&run(pairs, 1, 0.0, speed), &half);
+        assert!(!matches!(row.verdict, Verdict::Unchanged | Verdict::Improved), "{pairs}: {}", row.reason);
+    }
+}
