@@ -417,8 +417,8 @@ mod tests {
     #[test]
     fn aggregates_of_one_benchmark_are_one_series() {
         let rows = |ids: &[&str]| {
-            let rows: String = ids.iter().enumerate().map(|(at, id)| format!("0,{at},{id}\n")).collect();
-            let series = parse(&format!("timestamp,value,id\n{rows}")).unwrap();
+            let rows: Vec<String> = ids.iter().enumerate().map(|(at, id)| format!("0,{at},{id}")).collect();
+            let series = parse(&format!("timestamp,value,id\n{}\n", rows.join("\n"))).unwrap();
             series.iter().map(|one| (one.id.clone(), one.points[0].value)).collect::<Vec<_>>()
         };
         let four = ["f/8_mean", "f/8_median", "f/8_stddev", "f/8_cv"];

@@ -32,6 +32,9 @@ const INTERRUPTED: f64 = 1.5;
 /// as much.
 const SHARE_GROWN: f64 = 0.1;
 
+/// The share of interrupted samples from which a pass needs [`LEAST_PAIRS`].
+const MOSTLY: f64 = 0.4;
+
 /// A change of the median or a quartile is Regressed from this many thresholds on.
 const CLEARLY: f64 = 1.5;
 
@@ -160,13 +163,12 @@ impl PairTimes {
         Some((after / before).ln())
     }
 
-    /// By how much the share of interrupted samples is higher on the current side.
-    fn share_grown(&self) -> f64 {
-        let [before, after] = self.0.each_ref().map(|times| {
+    /// The shares of interrupted samples, baseline and current.
+    fn interrupted_shares(&self) -> [f64; 2] {
+        self.0.each_ref().map(|times| {
             let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
             times.iter().filter(|time| **time > INTERRUPTED * fastest).count() as f64 / times.len().max(1) as f64
-        });
-        after - before
+        })
     }
 }
 
@@ -233,6 +235,8 @@ struct Shape {
     findings: Vec<(Statistic, Pair, PairConclusion)>,
     /// Growth of the share of interrupted samples: the mean over the pairs and its standard error.
     share_grown: MeanWithError,
+    /// Whether so many samples were interrupted that a few pairs of the rest agree by chance.
+    is_mostly_interrupted: bool,
     /// How many pairs there are.
     pairs: usize,
     /// Comparisons that were judged together.
@@ -248,17 +252,26 @@ fn shapes(result: &ComparisonResult, runs: [&Run; 2], policy: &Policy) -> Vec<Sh
             continue;
         }
         let Some(pairs) = pairs_of(&comparison.id, runs) else { continue };
-        let grown: Vec<f64> = pairs.iter().map(PairTimes::share_grown).collect();
+        let shares: Vec<[f64; 2]> = pairs.iter().map(PairTimes::interrupted_shares).collect();
+        let grown: Vec<f64> = shares.iter().map(|[before, after]| after - before).collect();
         let share_grown = MeanWithError {
             mean: mean(&grown).unwrap_or_default(),
             error: std_dev(&grown).unwrap_or(f64::INFINITY) / (grown.len() as f64).sqrt(),
         };
+        let is_mostly_interrupted = mean(&shares.concat()).is_some_and(|share| share > MOSTLY);
         for statistic in Statistic::OF_DISTRIBUTION {
             let values: Option<Vec<[f64; 2]>> = pairs.iter().map(|pair| pair.values(statistic)).collect();
             let pair = values.and_then(|values| pair_of(&values, comparison.threshold_percent / 100.0));
             asked.extend(pair.map(|pair| (shapes.len(), statistic, pair)));
         }
-        shapes.push(Shape { row, findings: Vec::new(), share_grown, pairs: pairs.len(), questions: 0 });
+        shapes.push(Shape {
+            row,
+            findings: Vec::new(),
+            share_grown,
+            is_mostly_interrupted,
+            pairs: pairs.len(),
+            questions: 0,
+        });
     }
     let pairs: Vec<Pair> = asked.iter().map(|(_, _, pair)| pair.clone()).collect();
     let questions = pairs.len();
@@ -307,7 +320,9 @@ impl Shape {
         let doubt =
             findings.find_map(|(statistic, pair, finding)| statistic.doubt(finding, pair.threshold, self.pairs));
         let grown = || format!("more of its samples take over {INTERRUPTED} times as long as the fastest");
-        let Some(doubt) = doubt.or_else(|| self.has_more_interrupted().then(grown)) else { return None };
+        let few = || "most of its samples were interrupted, and the pairs are few".to_owned();
+        let is_open = self.is_mostly_interrupted && self.pairs < LEAST_PAIRS;
+        let doubt = doubt.or_else(|| self.has_more_interrupted().then(grown)).or_else(|| is_open.then(few))?;
         row.verdict = Verdict::Inconclusive;
         row.reason_code = ReasonCode::MedianWorse;
         row.change_status = None;
