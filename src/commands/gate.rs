@@ -107,8 +107,8 @@ fn accept_list(path: &Path, revision: &str) -> Result<AcceptList, CliError> {
     let path_shown = path.display();
     if tree.name_of(path).map_err(CliError::usage)?.is_some() {
         return Err(CliError::usage(anyhow!(
-            "--accept: {path_shown} is in the repository that is judged, so that a change could accept itself; name a file \
-             outside it"
+            "--accept: {path_shown} is inside the repository, where the change under test could edit it; use a file outside \
+             the repository"
         )));
     }
     let bytes = rsb_store::read_bytes(path).map_err(CliError::usage)?;

@@ -68,8 +68,8 @@ pub(super) fn load_at(places: &Places, revision: &str, flag: &str) -> Result<Set
         let text = tree.read(path).map_err(CliError::usage)?;
         text.ok_or_else(|| {
             CliError::usage(anyhow::anyhow!(
-                "{option}: {revision} has no {}, and the file here belongs to what is judged; name one that {revision} has, \
-                 or one outside the repository",
+                "{option}: {} does not exist at {revision}, and the working copy is part of the change under test; use a file \
+                 that exists at {revision}, or one outside the repository",
                 path.display()
             ))
         })

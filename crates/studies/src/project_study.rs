@@ -105,6 +105,7 @@ struct GateDocument {
 struct GateRow {
     id: String,
     verdict: String,
+    reason: String,
     difference_percent: Option<f64>,
     confidence_interval: Option<[f64; 2]>,
 }
@@ -150,8 +151,8 @@ fn unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
         open += usize::from(judged.verdict == "Inconclusive");
         let half = |row: &GateRow| row.confidence_interval.map(|[low, high]| (high - low) / 2.0);
         widths.extend(judged.comparisons.iter().filter_map(half));
-        for row in judged.comparisons.iter().filter(|row| row.verdict == "Regressed") {
-            eprintln!("trial {trial}: {} {:?} {:?}", row.id, row.difference_percent, row.confidence_interval);
+        for row in judged.comparisons.iter().filter(|row| row.verdict != "Unchanged") {
+            eprintln!("trial {trial}: {} {}: {}", row.id, row.verdict, row.reason);
         }
         eprintln!("trial {trial}: {} in {:.0} s", judged.verdict, seconds[trial]);
     }
@@ -177,8 +178,7 @@ fn patterned(study: &ProjectStudy<'_>, scratch: &Scratch, pattern: Pattern) -> R
         scratch.make(trial + 1, &pattern.extra_rounds())?;
         let judged = scratch.gate(study, &[])?;
         for row in judged.comparisons.iter().filter(|row| row.verdict != "Regressed") {
-            let GateRow { id, verdict, difference_percent, confidence_interval } = row;
-            eprintln!("trial {trial}: {id} {verdict} {difference_percent:?} {confidence_interval:?}");
+            eprintln!("trial {trial}: {} {}: {}", row.id, row.verdict, row.reason);
         }
         eprintln!("trial {trial}: {}", judged.verdict);
         rows.extend(judged.comparisons);

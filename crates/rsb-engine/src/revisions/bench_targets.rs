@@ -34,8 +34,8 @@ pub(super) struct BenchTargets<'a> {
 /// A path dependency on something that is no part of a revision.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{manifest} depends on `{dependency}` by a path outside the repository: both revisions would build what is there now; move \
-     it into the repository, or depend on it by git or by a version"
+    "{manifest}: the path dependency `{dependency}` is outside the repository, so both revisions would build the same code; move \
+     it into the repository, or use a git or version dependency"
 )]
 pub(super) struct DependencyOutside {
     manifest: String,
@@ -124,9 +124,7 @@ pub(super) fn build(
         if packages.is_empty() {
             let manifest = directory.join("Cargo.toml");
             let text = match wanting.as_slice() {
-                [] => {
-                    "there is no bench target: `[[bench]]` in Cargo.toml, or a file in benches/, makes one".to_owned()
-                }
+                [] => "no bench target found; add `[[bench]]` to Cargo.toml or a file in benches/".to_owned(),
                 wanting => format!("every bench target needs features: {}", wanting.join(", ")),
             };
             listener(&Event::warning(format!("{text} ({})", manifest.display())));
@@ -165,7 +163,7 @@ impl Metadata {
             return Ok(None);
         }
         let metadata = json::parse_bytes(&output.stdout);
-        Ok(Some(Self(metadata.context("what cargo says of the project is not JSON")?)))
+        Ok(Some(Self(metadata.context("the output of `cargo metadata` is not valid JSON")?)))
     }
 
     /// The packages that have bench targets, as cargo wants them named, and the names of those targets. As `cargo bench` does,

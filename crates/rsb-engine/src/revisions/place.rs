@@ -163,7 +163,7 @@ impl BuiltSide {
             }
             Ok(())
         };
-        copied().with_context(|| format!("cannot copy what was built into {}", dir.display()))?;
+        copied().with_context(|| format!("cannot copy the build outputs to {}", dir.display()))?;
         let BuildOutputs { benches, library_directories, .. } = outputs;
         let mut side = Self { place: place.clone(), dir: dir.to_owned(), benches: Vec::new(), library_directories };
         side.benches = benches.iter().map(|bench| side.stored(bench)).collect();

@@ -85,7 +85,11 @@ impl RevisionTree {
         for file in listing.split('\0').filter(|file| !file.is_empty()) {
             let Some(object) = self.object(&name.join(file))? else { continue };
             if object.kind != "blob" {
-                bail!("{} is a link to a directory at {}; commit files", name.join(file).display(), self.commit_name());
+                bail!(
+                    "{} at {} is a symbolic link to a directory; commit the directory instead",
+                    name.join(file).display(),
+                    self.commit_name()
+                );
             }
             let place = into.join(file);
             let written = || -> std::io::Result<()> {
@@ -115,17 +119,21 @@ impl RevisionTree {
             ["symlink", _] => {
                 let target = String::from_utf8_lossy(content).trim().to_owned();
                 bail!(
-                    "{} leads out of the repository at {}, to {target}: commit the file itself",
+                    "{} at {} is a symbolic link to {target}, outside the repository; commit the file instead of a link",
                     name.display(),
                     self.commit_name()
                 )
             }
             ["dangling" | "loop" | "notdir", _] => {
-                bail!("{} is a link that leads nowhere at {}", name.display(), self.commit_name())
+                bail!(
+                    "the symbolic link {} at {} cannot be resolved (it dangles, is a loop, or leads through a file)",
+                    name.display(),
+                    self.commit_name()
+                )
             }
             [_, kind @ ("blob" | "tree"), size] => {
-                let size: usize = size.parse().context("git printed no size")?;
-                let content = content.get(..size).context("git printed too little")?;
+                let size: usize = size.parse().context("unexpected output of `git cat-file`")?;
+                let content = content.get(..size).context("incomplete output of `git cat-file`")?;
                 Ok(Some(Object { kind: (*kind).to_owned(), content: content.to_owned() }))
             }
             _ => bail!("{} cannot be read at {}: git printed `{head}`", name.display(), self.commit_name()),
@@ -134,7 +142,7 @@ impl RevisionTree {
 
     fn cat_file(&self, form: &str, name: &Path) -> Result<Vec<u8>> {
         let Some(name) = name.to_str().filter(|name| !name.contains('\n')) else {
-            bail!("{} cannot be named to git: use UTF-8 without line breaks", name.display());
+            bail!("the path {} is not UTF-8 or contains a line break; rename the file", name.display());
         };
         let mut command = Command::new("git");
         command.current_dir(self.repository.top()).args(["cat-file", form, "--follow-symlinks"]);
@@ -146,9 +154,9 @@ impl RevisionTree {
             .spawn()
             .context("cannot start git")?;
         if let Some(mut stdin) = child.stdin.take() {
-            writeln!(stdin, "{}:{name}", self.commit).context("git does not read")?;
+            writeln!(stdin, "{}:{name}", self.commit).context("cannot write to `git cat-file`")?;
         }
-        let output = child.wait_with_output().context("git was lost")?;
+        let output = child.wait_with_output().context("cannot read the output of `git cat-file`")?;
         if !output.status.success() {
             bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
         }

@@ -82,7 +82,7 @@ impl Worktree {
             let builds = Programs::of_user()?.builds_dir();
             if is_below(&builds, &top) {
                 bail!(
-                    "{} lies in the repository that is judged: name a directory outside it with RSB_CACHE_DIR",
+                    "the build cache {} is inside the judged repository; set RSB_CACHE_DIR to a directory outside it",
                     builds.display()
                 );
             }

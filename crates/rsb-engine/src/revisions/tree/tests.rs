@@ -58,9 +58,9 @@ fn what_leads_out_of_the_revision_is_refused() {
         write(&top.join("plain"), "text");
     });
     for (name, expected) in [
-        ("policy.toml", "leads out of the repository"),
-        ("baselines/policy.toml", "leads out of the repository"),
-        ("dangling", "leads nowhere"),
+        ("policy.toml", "outside the repository"),
+        ("baselines/policy.toml", "outside the repository"),
+        ("dangling", "cannot be resolved"),
         (".", "not a file"),
     ] {
         let error = tree.read(&dir.path().join(name)).unwrap_err();
