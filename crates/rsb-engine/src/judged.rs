@@ -2,8 +2,7 @@
 
 use std::process::Command;
 
-/// Variables by which a step of GitHub Actions, or a shell that starts later, is changed by whoever writes to them, and
-/// tokens.
+/// Variables that let a process change a later step of GitHub Actions or the start of a shell, and tokens.
 const CHANNELS: [&str; 9] = [
     "GITHUB_OUTPUT",
     "GITHUB_ENV",

@@ -49,7 +49,7 @@ impl WorkerCommand {
         Self { directory: Some(directory.to_owned()), ..self }
     }
 
-    /// With the benchmarks of the file of `--custom` at `path` in place of those known here.
+    /// Uses the benchmarks of the `--custom` file at `path` instead of those known here.
     #[must_use]
     pub fn with_custom(mut self, path: &Path) -> Self {
         self.environment.retain(|(name, _)| *name != custom::VARIABLE);

@@ -23,7 +23,7 @@ pub use executables::{BenchExecutable, Executables, HarnessKind};
 pub use pairs::BenchPairs;
 
 /// How long one process measures. Processes are the units of a verdict: many short ones show more than a few long ones. In 20
-/// ms a sample of a fast case is shorter than a neighbor's time slice: beside eight busy processes on two CPUs, 12 to 20 % of
+/// ms a sample of a fast case is shorter than a scheduler's time slice: with eight busy processes on two CPUs, 12 to 20 % of
 /// the samples are interrupted, and 30 to 50 % in 50 ms (docs/gate-study.md).
 const MEASUREMENT: Duration = Duration::from_millis(20);
 /// How long it runs the case before, from which Criterion sizes its samples.

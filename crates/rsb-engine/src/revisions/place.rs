@@ -146,7 +146,7 @@ pub struct BuiltSide {
 }
 
 impl BuiltSide {
-    /// Copies the tree and `outputs` of what was built at `place` into `dir`.
+    /// Copies the tree and the `outputs` of the build at `place` to `dir`.
     pub(super) fn copy(place: &BuildPlace, outputs: BuildOutputs, dir: &Path) -> Result<Self> {
         let copied = || -> std::io::Result<()> {
             copy_all(&place.tree(), &dir.join("tree"))?;
@@ -170,7 +170,7 @@ impl BuiltSide {
         Ok(side)
     }
 
-    /// Whether the outputs of both sides do the same, but for the executables of bench targets: equal files, and programs and
+    /// Whether the outputs of both sides do the same, except the executables of bench targets: equal files, and programs and
     /// libraries of the same machine code.
     ///
     /// # Errors
@@ -243,7 +243,7 @@ fn do_the_same([one, other]: [&Path; 2], left_out: &[PathBuf]) -> Result<bool> {
     Ok(true)
 }
 
-/// Copies a file, a link or a directory, but for the repository of git.
+/// Copies a file, a link or a directory, without `.git`.
 fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
     let kind = std::fs::symlink_metadata(from)?.file_type();
     if !kind.is_dir() {

@@ -34,7 +34,7 @@ impl RevisionTree {
     }
 
     /// Returns the path of `path` from the top of the repository; `None` outside it. Links outside the repository are
-    /// followed, as they do not belong to what is under test.
+    /// followed: the change under test does not contain them.
     ///
     /// # Errors
     /// When the current directory or the repository cannot be read.

@@ -1,7 +1,7 @@
 //! Where revisions are built: a worktree outside the repository, switched from one revision to the next.
 //!
 //! Outside, so that nothing of the tree under test counts for the other side: neither `.cargo/config.toml` nor
-//! `rust-toolchain.toml`, nor a build output that somebody committed. Dependencies are compiled there once.
+//! `rust-toolchain.toml`, nor a committed build output. Dependencies are compiled there once.
 //! The worktree stays, registered with git, for the next time, unless there was nothing to build. However it was left, killed in the middle included, it
 //! is used again or made anew.
 

@@ -66,7 +66,7 @@ impl<'a> CommitBuilder<'a> {
     }
 
     /// What `commit` becomes; `None` when it does not build.
-    fn build(&self, (commit, role): (&Commit, SideRole), listener: &mut Listener<'_>) -> Result<Option<Build>> {
+    fn build(&self, commit: &Commit, role: SideRole, listener: &mut Listener<'_>) -> Result<Option<Build>> {
         let place = (self.repository, &self.worktree, &self.programs);
         self.project.build(place, (&commit.hash, role), listener)
     }
@@ -92,7 +92,7 @@ impl<'a> Steps<'a> {
         (policy, budget): (&'a Policy, Duration),
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
-        let Some(build) = builder.build((good, SideRole::First), listener)? else {
+        let Some(build) = builder.build(good, SideRole::First, listener)? else {
             builder.worktree.remove_tree(listener);
             let (short, subject) = (good.short(), &good.subject);
             return Err(EngineError::usage(anyhow::anyhow!(
@@ -120,7 +120,7 @@ impl<'a> Steps<'a> {
         if let Some(finding) = same.map(|seen| seen.repeated("holds the same source as")) {
             return Ok(finding);
         }
-        let build = self.builder.build((commit, SideRole::Second), listener)?;
+        let build = self.builder.build(commit, SideRole::Second, listener)?;
         let finding = match &build {
             None => StepFinding::without_figures(StepOutcome::Skipped, "it does not build".to_owned()),
             Some(build) => match self.same_as(commit, build)? {
