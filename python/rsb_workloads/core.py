@@ -5,7 +5,7 @@ import importlib
 import math
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Callable
 
 # Kinds of what stands in the way, which programs tell apart.
@@ -36,6 +36,8 @@ class Case:
     workload: str
     device: str
     params: dict
+    # The largest error that verification allowed, once it has run.
+    accuracy_limit: float | None = field(default=None, compare=False)
 
     def text(self, name: str) -> str:
         """The value of a parameter, as it is written."""
@@ -270,6 +272,7 @@ def within(case: Case, difference: float, largest: float, tolerance: float | Non
     """The relative error, or a failure that says how wrong it is. What is no number is wrong."""
     allowed = TOLERANCES[case.params.get("dtype", "f32")] if tolerance is None else tolerance
     error = difference / largest if largest else difference
+    case.accuracy_limit = max(allowed, case.accuracy_limit or 0.0)
     if not error <= allowed:
         dtype = case.params.get("dtype", "f32")
         lossy = f"{dtype} may be too coarse for it: choose another precision; if not, "

@@ -47,6 +47,8 @@ class Worker:
         fields = self._work.fields(request["time_ns"])
         if "memory_used_mb" not in fields:  # Else the workload knows better.
             fields |= self._memory.fields()
+        if "accuracy_error" in fields and self._case.accuracy_limit is not None:
+            fields["accuracy_limit"] = self._case.accuracy_limit
         self._refuse_what_is_no_number(fields)
         return {"answer": "finished", "fields": self._described(fields, request["time_ns"])}
 

@@ -77,6 +77,15 @@ class Reasons(unittest.TestCase):
         self.assertIn("bf16 may be too coarse", caught.exception.cure)
         self.assertEqual(core.within(case(), 0.0, 1.0), 0.0)
 
+    def test_the_widest_limit_of_a_case_is_kept(self):
+        verified = case(dtype="f16")
+        self.assertIsNone(verified.accuracy_limit)
+        core.within(verified, 0.0, 1.0)
+        self.assertEqual(verified.accuracy_limit, core.TOLERANCES["f16"])
+        core.within(verified, 0.0, 1.0, 0.5)
+        core.within(verified, 0.0, 1.0, 0.1)
+        self.assertEqual(verified.accuracy_limit, 0.5)
+
     def test_tokens_are_told_apart_where_the_machine_lets_them(self):
         def timed(*times):
             work = core.Work(lambda: None, lambda _: {})

@@ -71,6 +71,10 @@ impl Kernel for CpuKernel {
     fn provider(&self) -> String {
         self.provider.clone()
     }
+
+    fn sums_in(&self) -> Option<Dtype> {
+        if self.provider == crate::matrix::SHORT_SUMS { Some(Dtype::F16) } else { None }
+    }
 }
 
 /// Binds the kernel of `operation`.

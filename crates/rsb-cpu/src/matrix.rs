@@ -31,7 +31,7 @@ use super::thread_pool::ThreadPool;
 use pack::Source;
 use share::Part;
 use way::Way;
-pub(super) use way::{NAMES, check};
+pub(super) use way::{NAMES, SHORT_SUMS, check};
 
 /// A product that is ready to run.
 pub(super) struct Ready {

@@ -24,6 +24,18 @@ pub const fn epsilon(dtype: Dtype) -> f64 {
     }
 }
 
+/// The smallest number of `dtype` with the full precision of [`epsilon`]; zero for integers.
+pub const fn smallest_normal(dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::F64 => f64::MIN_POSITIVE,
+        Dtype::F32 | Dtype::Tf32 | Dtype::Bf16 => f32::MIN_POSITIVE as f64,
+        Dtype::F16 | Dtype::Bf8 => 1.0 / 16384.0,
+        Dtype::Fp8 => 1.0 / 64.0,
+        Dtype::Fp6 | Dtype::Fp4 => 1.0,
+        Dtype::I8 | Dtype::I4 | Dtype::I32 => 0.0,
+    }
+}
+
 /// Whether [`encode`] and [`decode`] know the type; the others live in registers alone. In memory tf32 is f32: the units that multiply it round it.
 pub const fn is_known(dtype: Dtype) -> bool {
     !matches!(dtype, Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4)

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rsb_model::environment::Cache;
 use rsb_model::shape::rounded_bytes;
-use rsb_model::{BackendId, DeviceRef, DeviceType, Reason, RunDevice};
+use rsb_model::{BackendId, DeviceRef, DeviceType, Dtype, Reason, RunDevice};
 use serde::{Deserialize, Serialize};
 
 use crate::compiler::KernelCompiler;
@@ -451,6 +451,11 @@ pub trait Kernel {
 
     /// The library or kernel family that does the work, for the record: `gemm`, `openblas`, `native-avx2`.
     fn provider(&self) -> String;
+
+    /// The type in which products are summed before their sums are added in f32, if that is narrower than f32.
+    fn sums_in(&self) -> Option<Dtype> {
+        None
+    }
 
     /// Which algorithm of that library does it, where it offers several.
     fn algorithm(&self) -> Option<AlgorithmChoice> {

@@ -4,6 +4,7 @@
 //! check samples of results that are too large to compute twice.
 
 mod execute;
+pub mod mutation;
 mod maths;
 mod parallel;
 mod shared;
@@ -14,7 +15,7 @@ pub use maths::{
     ConvolutionPoint, attended_row, convolution_element, elementwise, gemm_element, normalized_row, rearranged_element,
     softmax_row,
 };
-pub use verify::{distribution, fill, init, tolerance, verify};
+pub use verify::{chain_tolerance, distribution, fill, init, mark_unwritten, tolerance, verify};
 
 #[cfg(test)]
 mod tests;

@@ -17,7 +17,7 @@ fn product(device: &dyn Device, gemm: Gemm, options: &Options) -> Result<(f64, O
     let mut kernel = device.prepare(&operation, options, &buffers)?;
     kernel.launch()?;
     device.stream()?.synchronize()?;
-    Ok((reference::verify(device, &operation, &buffers, 5)?, kernel.algorithm()))
+    Ok((reference::verify(device, &operation, &buffers, 5, None)?, kernel.algorithm()))
 }
 
 fn by(provider: &str) -> Options {

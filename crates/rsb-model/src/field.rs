@@ -377,6 +377,8 @@ fields! {
     failed_runs_percent Percent Metric(Lower), "share of the runs of a command that ended with another exit code than zero";
     failed_requests One Metric(Lower), "requests that were not answered";
     accuracy_error One Metric(Lower), "max|x − ref| / max|ref| against a reference in higher precision";
+    accuracy_limit One Fact, "largest accuracy_error that passes verification";
+    sums_in One Fact, "type in which the provider sums products before their sums are added in f32, if it is narrower than f32";
     reference_accuracy_error One Fact, "accuracy_error of the reference of speedup";
     input_error One Fact, "what the type loses of the inputs before anything is computed: max|rounded − exact| / max|exact|";
     gradient_norm One Fact, "length of the gradient of all weights";

@@ -8,6 +8,7 @@ use rsb_device::operation::{
     NormalizeOp, PeakArithmetic, PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores, StreamPattern,
     Transfer, TransferDirection,
 };
+use rsb_device::reference::mutation;
 use rsb_device::scripted::{Script, ScriptedDevice};
 use rsb_device::{Backend, Buffer, Device, DeviceError, Operation, Options, Role, reference};
 use rsb_model::Dtype;
@@ -40,11 +41,11 @@ fn run(device: &dyn Device, operation: &Operation, provider: Option<&str>) -> Re
     stream.synchronize()?;
     let time = stream.elapsed_ns(from, to)?;
     assert!(time >= 0.0 && time.is_finite(), "{operation:?} took {time} ns");
-    reference::verify(device, operation, &buffers, SEED)?;
+    reference::verify(device, operation, &buffers, SEED, None)?;
     if specs.iter().all(|spec| spec.role != Role::InOut) {
         kernel.launch()?;
         stream.synchronize()?;
-        reference::verify(device, operation, &buffers, SEED)?;
+        reference::verify(device, operation, &buffers, SEED, None)?;
     }
     Ok(kernel.provider())
 }
@@ -227,4 +228,34 @@ mod vulkan {
     fn what_is_off_is_refused() {
         check_rest(&VulkanBackend);
     }
+}
+
+/// Each kernel of each device is right on some seeds, and no mutation of it is accepted.
+fn check_mutations(backend: &dyn Backend, seeds: u64, mutated: u64) {
+    for device in devices(backend) {
+        let reports = mutation::check_device(&*device, &[None], 0..seeds, mutated).unwrap();
+        assert!(reports.len() > 50, "{}: {}", device.info().name, reports.len());
+        println!("{}\n{}", device.info().name, mutation::table(&reports));
+        assert_eq!(mutation::accepted(&reports), Vec::<String>::new());
+    }
+}
+
+#[cfg(feature = "opencl")]
+#[test]
+fn no_mutation_survives_by_opencl() {
+    check_mutations(&rsb_portable::opencl::OpenclBackend::Every, 20, 1);
+}
+
+#[cfg(feature = "vulkan")]
+#[test]
+fn no_mutation_survives_by_vulkan() {
+    check_mutations(&rsb_portable::vulkan::VulkanBackend, 20, 1);
+}
+
+#[cfg(all(feature = "opencl", feature = "vulkan"))]
+#[test]
+#[ignore = "a thousand seeds take an hour; cargo xtask test --slow"]
+fn slow_no_mutation_survives_on_a_thousand_seeds() {
+    check_mutations(&rsb_portable::opencl::OpenclBackend::Every, mutation::seeds_of_slow_test(), 20);
+    check_mutations(&rsb_portable::vulkan::VulkanBackend, mutation::seeds_of_slow_test(), 20);
 }

@@ -3,9 +3,10 @@
 
 use rsb_device::operation::{Collective, Placement};
 use rsb_device::random::{Distribution, Values};
-use rsb_device::{Buffer, Device, Kernel, Stream, convert};
+use rsb_device::{Buffer, Device, Kernel, Stream, convert, reference};
 use rsb_model::{Dtype, Reason};
 
+use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
 use crate::timed::{SEED, check_time};
 
@@ -98,11 +99,11 @@ impl Differences {
         Ok(())
     }
 
-    /// max|x − ref| / max|ref|, where it is at most `limit`.
-    pub(crate) fn error(&self, what: &str, limit: f64) -> Result<f64, Failure> {
+    /// max|x − ref| / max|ref|, if it is at most `limit`.
+    pub(crate) fn accuracy(&self, what: &str, limit: f64) -> Result<Accuracy, Failure> {
         let error = if self.largest == 0.0 { 0.0 } else { self.largest / self.scale };
         if error <= limit {
-            return Ok(error);
+            return Ok(Accuracy { error, limit });
         }
         Err(Failure::Failed(Reason::new(
             format!("wrong result of {what}"),
@@ -112,9 +113,12 @@ impl Differences {
     }
 }
 
-/// How far sums over so many devices may be off, as a share of the largest.
+/// How far sums over that many devices may be off, as a share of the largest. Each device may round the sum of those before.
 pub(crate) fn tolerance(dtype: Dtype, devices: usize) -> f64 {
-    convert::epsilon(dtype) * (8.0 + 2.0 * (devices as f64).sqrt())
+    match dtype {
+        Dtype::F64 | Dtype::F32 => convert::epsilon(dtype) * (8.0 + 2.0 * (devices as f64).sqrt()),
+        narrow => reference::chain_tolerance(narrow, devices as u64, 0),
+    }
 }
 
 /// A collective by the library of a backend, ready.
@@ -122,7 +126,7 @@ pub(crate) struct ByLibrary<'d> {
     streams: Vec<Box<dyn Stream + 'd>>,
     kernel: Box<dyn Kernel + 'd>,
     /// max|x − ref| / max|ref| over every element of every device.
-    pub(crate) accuracy_error: f64,
+    pub(crate) accuracy: Accuracy,
 }
 
 impl<'d> ByLibrary<'d> {
@@ -168,8 +172,8 @@ impl<'d> ByLibrary<'d> {
         }
         // What is only moved arrives as it was.
         let limit = if call.kind.adds() { tolerance(call.dtype, devices.len()) } else { 0.0 };
-        let accuracy_error = differences.error(call.kind.as_str(), limit)?;
-        Ok(Self { streams, kernel, accuracy_error })
+        let accuracy = differences.accuracy(call.kind.as_str(), limit)?;
+        Ok(Self { streams, kernel, accuracy })
     }
 
     /// Exactly `iters` iterations by the clock of the device that takes longest. What the library has begun on one device
@@ -214,9 +218,9 @@ mod tests {
             let mut differences = Differences::default();
             let right = |start, right: &mut [f64]| convert::rounded_values(Dtype::F32, &values(1, 0), start, right);
             differences.compare(&[(&device, &buffer, 0)], Dtype::F32, (70_000, 5), right).unwrap();
-            differences.error("broadcast", 0.0)
+            differences.accuracy("broadcast", 0.0)
         };
-        assert!(compared().is_ok_and(|error| error == 0.0));
+        assert!(compared().is_ok_and(|accuracy| accuracy.error == 0.0));
         for wrong in [7.5_f32, f32::NAN, f32::INFINITY] {
             device.write(&buffer, 4 * 66_000, &wrong.to_le_bytes()).unwrap();
             let failed = compared().unwrap_err();

@@ -2,9 +2,10 @@
 //! goes forward and backward through linear layers, and sums the gradients of each layer over all of them.
 
 use rsb_device::operation::{Collective, CollectiveKind, CollectiveLane, Gemm, OutputWidth};
-use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, convert};
+use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, convert, reference};
 use rsb_model::{Dtype, Reason};
 
+use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
 use crate::collective::{Differences, fill, longest, tolerance, values};
 
@@ -149,14 +150,14 @@ pub(crate) struct DataParallel<'d> {
     sums: Vec<Box<dyn Kernel + 'd>>,
     summed: Summed,
     /// max|x − ref| / max|ref| of the products and of the sums.
-    pub(crate) accuracy_error: f64,
+    pub(crate) accuracy: Accuracy,
 }
 
 impl<'d> DataParallel<'d> {
     /// Allocates and fills on each device, does a step and verifies: some elements of every product, all of every sum.
     pub(crate) fn prepare(devices: &[&'d dyn Device], shape: StepShape, summed: Summed) -> Result<Self, Failure> {
         let mut step =
-            Self { shape, replicas: Vec::new(), streams: Vec::new(), sums: Vec::new(), summed, accuracy_error: 0.0 };
+            Self { shape, replicas: Vec::new(), streams: Vec::new(), sums: Vec::new(), summed, accuracy: Accuracy::default() };
         for (rank, &device) in (0..).zip(devices) {
             step.replicas.push(Replica::new(device, rank, &shape)?);
             step.streams.push(device.stream()?);
@@ -175,7 +176,7 @@ impl<'d> DataParallel<'d> {
             }
         }
         step.sample(1)?;
-        step.accuracy_error = step.verify()?;
+        step.accuracy = step.verify()?;
         Ok(step)
     }
 
@@ -204,13 +205,13 @@ impl<'d> DataParallel<'d> {
         [product, self.sums.first()].map(|kernel| kernel.map(|kernel| kernel.provider()))
     }
 
-    fn verify(&self) -> Result<f64, Failure> {
-        let (dtype, mut worst) = (self.shape.dtype, 0.0_f64);
+    fn verify(&self) -> Result<Accuracy, Failure> {
+        let (dtype, mut worst) = (self.shape.dtype, Accuracy::default());
         for replica in &self.replicas {
             for layer in 0..StepShape::LAYERS as usize {
                 for (gemm, [a, b, c]) in replica.bound(layer, &self.shape) {
                     let [a, b, c] = [replica.read(dtype, &a)?, replica.read(dtype, &b)?, replica.read(dtype, &c)?];
-                    worst = worst.max(product_error(&gemm, [&a, &b, &c])?);
+                    worst = worst.worst(product_accuracy(&gemm, [&a, &b, &c])?);
                 }
             }
         }
@@ -231,7 +232,7 @@ impl<'d> DataParallel<'d> {
                 to.iter_mut().zip(right.iter().skip(start as usize)).for_each(|(to, right)| *to = *right);
             })?;
             let limit = tolerance(dtype, self.replicas.len());
-            worst = worst.max(differences.error("the sum of gradients", limit)?);
+            worst = worst.worst(differences.accuracy("the sum of gradients", limit)?);
         }
         Ok(worst)
     }
@@ -267,7 +268,7 @@ fn iterate(replicas: &mut [Replica<'_>], sums: &mut [Box<dyn Kernel + '_>], summ
 }
 
 /// The error of some elements of a product: the first, the last, and others between at odd distances.
-fn product_error(gemm: &Gemm, [a, b, c]: [&[f64]; 3]) -> Result<f64, Failure> {
+fn product_accuracy(gemm: &Gemm, [a, b, c]: [&[f64]; 3]) -> Result<Accuracy, Failure> {
     const LOOKED_AT: usize = 61;
     let (m, n, k) = (gemm.m as usize, gemm.n as usize, gemm.k as usize);
     let at = |of: &[f64], index: usize| of.get(index).copied().unwrap_or(f64::NAN);
@@ -286,9 +287,9 @@ fn product_error(gemm: &Gemm, [a, b, c]: [&[f64]; 3]) -> Result<f64, Failure> {
         scale = scale.max(right.abs());
     }
     let error = if difference == 0.0 { 0.0 } else { difference / scale };
-    let limit = convert::epsilon(gemm.dtype) * (8.0 + 2.0 * (k as f64).sqrt());
+    let limit = reference::tolerance(&Operation::Gemm(*gemm), None);
     if error <= limit {
-        return Ok(error);
+        return Ok(Accuracy { error, limit });
     }
     Err(Failure::Failed(Reason::new(
         "wrong result of a product of the step",
@@ -308,7 +309,7 @@ mod tests {
     fn a_step_without_communication_is_right_and_a_wrong_product_is_not() {
         let prepared = |script: Script| {
             let device = ScriptedDevice::new(script);
-            DataParallel::prepare(&[&device], SHAPE, Summed::Never).map(|step| step.accuracy_error)
+            DataParallel::prepare(&[&device], SHAPE, Summed::Never).map(|step| step.accuracy.error)
         };
         assert!(prepared(Script::default()).is_ok_and(|error| error < 1e-5));
         let failed = prepared(Script::with_fault(Fault::WrongResult { launch: 5 })).unwrap_err();

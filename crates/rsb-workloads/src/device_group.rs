@@ -4,6 +4,7 @@
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
 use rsb_model::Reason;
 
+use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
 use crate::collective::longest;
 use crate::timed::SEED;
@@ -41,13 +42,13 @@ pub(crate) struct DeviceGroup<'d> {
     kernels: Vec<Box<dyn Kernel + 'd>>,
     streams: Vec<Box<dyn Stream + 'd>>,
     /// The largest of all.
-    pub(crate) accuracy_error: f64,
+    pub(crate) accuracy: Accuracy,
 }
 
 impl<'d> DeviceGroup<'d> {
     /// Allocates, fills, compiles, runs once and verifies on every device.
     pub(crate) fn prepare(devices: &[&'d dyn Device], operation: &Operation) -> Result<Self, Failure> {
-        let mut group = Self { kernels: Vec::new(), streams: Vec::new(), accuracy_error: 0.0 };
+        let mut group = Self { kernels: Vec::new(), streams: Vec::new(), accuracy: Accuracy::default() };
         for (number, &device) in (0_u64..).zip(devices) {
             // Each has its own part of the data.
             let seed = SEED ^ number;
@@ -59,8 +60,10 @@ impl<'d> DeviceGroup<'d> {
             let mut stream = device.stream()?;
             kernel.launch()?;
             stream.synchronize()?;
-            let error = reference::verify(device, operation, &buffers, seed)?;
-            group.accuracy_error = group.accuracy_error.max(error);
+            let sums_in = kernel.sums_in();
+            let error = reference::verify(device, operation, &buffers, seed, sums_in)?;
+            let limit = reference::tolerance(operation, sums_in);
+            group.accuracy = group.accuracy.worst(Accuracy { error, limit });
             group.kernels.push(kernel);
             group.streams.push(stream);
         }

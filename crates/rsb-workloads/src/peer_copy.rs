@@ -5,6 +5,7 @@ use rsb_device::{Buffer, Device, Kernel, Operation, Stream, reference};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{Fields, Reason};
 
+use crate::accuracy::Accuracy;
 use crate::benchmark::{Failure, Prepared};
 use crate::device_group::position;
 use crate::plausibility::check_bandwidth;
@@ -18,7 +19,7 @@ pub(crate) struct PeerCopy<'d> {
     peer: u32,
     kernel: Box<dyn Kernel + 'd>,
     stream: Box<dyn Stream + 'd>,
-    accuracy_error: f64,
+    accuracy: Accuracy,
     _buffers: [Buffer; 2],
 }
 
@@ -37,14 +38,16 @@ impl<'d> PeerCopy<'d> {
         let operation = Operation::Transfer(copy);
         let other = device.peer(peer)?;
         let buffers = [device.allocate(size)?, other.allocate(size)?];
-        reference::fill(device, &operation, &buffers, SEED)?;
         let [from, to] = &buffers;
+        reference::fill(device, &operation, std::slice::from_ref(from), SEED)?;
+        reference::mark_unwritten(other, to)?;
         let mut kernel = device.prepare_copy(from, to)?;
         let mut stream = device.stream()?;
         kernel.launch()?;
         stream.synchronize()?;
-        let accuracy_error = reference::verify(other, &operation, &buffers, SEED)?;
-        Ok(Self { device, operation, size, peer, kernel, stream, accuracy_error, _buffers: buffers })
+        let error = reference::verify(other, &operation, &buffers, SEED, None)?;
+        let accuracy = Accuracy { error, limit: reference::tolerance(&operation, None) };
+        Ok(Self { device, operation, size, peer, kernel, stream, accuracy, _buffers: buffers })
     }
 }
 
@@ -68,7 +71,8 @@ impl Prepared for PeerCopy<'_> {
         let fields = Fields::new().with("operation", "peer-copy").with("provider", self.kernel.provider());
         let fields = fields.with("size_bytes", self.size).with("num_gpus", 2).with("peer", self.peer);
         let fields = fields.with("init", reference::init(&self.operation));
-        let fields = fields.with("accuracy_error", self.accuracy_error);
+        let mut fields = fields;
+        self.accuracy.set(&mut fields);
         Ok(fields.with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate))
     }
 }

@@ -8,6 +8,7 @@ use rsb_device::operation::{Elementwise, ElementwiseOp};
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream};
 use rsb_model::{Dtype, Reason};
 
+use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
 use crate::collective::{Differences, fill, longest, sum, tolerance, values};
 
@@ -37,7 +38,7 @@ pub(crate) struct Ring<'d> {
     /// Elements in a chunk.
     chunk: u64,
     /// max|x − ref| / max|ref| over every element of every device.
-    pub(crate) accuracy_error: f64,
+    pub(crate) accuracy: Accuracy,
 }
 
 impl<'d> Ring<'d> {
@@ -55,10 +56,10 @@ impl<'d> Ring<'d> {
             stations.push(Station { device, own, arrived: buffers()?, sum: buffers()? });
             streams.push(device.stream()?);
         }
-        let mut ring = Self { stations, streams, steps: Vec::new(), dtype, chunk, accuracy_error: 0.0 };
+        let mut ring = Self { stations, streams, steps: Vec::new(), dtype, chunk, accuracy: Accuracy::default() };
         ring.steps = ring.connect()?;
         iterate(&mut ring.steps, &mut ring.streams)?;
-        ring.accuracy_error = ring.verify()?;
+        ring.accuracy = ring.verify()?;
         Ok(ring)
     }
 
@@ -111,7 +112,7 @@ impl<'d> Ring<'d> {
     }
 
     /// Every element on every device against the sum in f64.
-    fn verify(&self) -> Result<f64, Failure> {
+    fn verify(&self) -> Result<Accuracy, Failure> {
         let (mut differences, devices) = (Differences::default(), self.stations.len());
         for chunk in 0..devices {
             let stations = self.stations.iter();
@@ -121,7 +122,7 @@ impl<'d> Ring<'d> {
                 sum(self.dtype, devices as u64, chunk, start, right);
             })?;
         }
-        differences.error("all-reduce", tolerance(self.dtype, devices))
+        differences.accuracy("all-reduce", tolerance(self.dtype, devices))
     }
 
     /// Who copies.

@@ -4,6 +4,7 @@ use rsb_device::device::NumaMemory;
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
 use rsb_model::{Fields, Params, Reason};
 
+use crate::accuracy::Accuracy;
 use crate::benchmark::{Failure, Prepared, unusable};
 
 /// Seed of every input.
@@ -32,7 +33,7 @@ pub(crate) struct Timed<'d> {
     pub(crate) device: &'d dyn Device,
     pub(crate) operation: Operation,
     pub(crate) options: Options,
-    pub(crate) accuracy_error: f64,
+    pub(crate) accuracy: Accuracy,
     cache: CacheState,
     /// Which memory it was put in, and how far that is from its threads.
     numa: Option<(NumaMemory, u32)>,
@@ -50,12 +51,12 @@ impl<'d> Timed<'d> {
     /// Allocates, fills, compiles, runs once and verifies.
     pub(crate) fn prepare(device: &'d dyn Device, operation: Operation, options: Options) -> Result<Self, Failure> {
         let mut stream = device.stream()?;
-        let Bound { buffers, kernel, accuracy_error } = bind(device, &operation, &options, &mut *stream)?;
+        let Bound { buffers, kernel, accuracy } = bind(device, &operation, &options, &mut *stream)?;
         Ok(Self {
             device,
             operation,
             options,
-            accuracy_error,
+            accuracy,
             cache: CacheState::Hot,
             numa: None,
             pace: Pace::Streamed,
@@ -72,7 +73,7 @@ impl<'d> Timed<'d> {
     pub(crate) fn rotating(mut self, sets: u32) -> Result<Self, Failure> {
         for _ in 1..sets {
             let bound = bind(self.device, &self.operation, &self.options, &mut *self.stream)?;
-            self.accuracy_error = self.accuracy_error.max(bound.accuracy_error);
+            self.accuracy = self.accuracy.worst(bound.accuracy);
             self.others.push(bound);
         }
         Ok(self)
@@ -198,7 +199,10 @@ impl<'d> Timed<'d> {
         }
         if !nothing && !matches!(self.operation, Operation::Allocate(_) | Operation::Churn(_)) {
             fields.set("init", reference::init(&self.operation));
-            fields.set("accuracy_error", self.accuracy_error);
+            self.accuracy.set(&mut fields);
+            if let Some(dtype) = self.kernel.sums_in() {
+                fields.set("sums_in", dtype.as_str());
+            }
         }
         fields
     }
@@ -208,7 +212,7 @@ impl<'d> Timed<'d> {
 struct Bound<'d> {
     buffers: Vec<Buffer>,
     kernel: Box<dyn Kernel + 'd>,
-    accuracy_error: f64,
+    accuracy: Accuracy,
 }
 
 fn bind<'d>(
@@ -223,8 +227,9 @@ fn bind<'d>(
     let mut kernel = device.prepare(operation, options, &buffers)?;
     kernel.launch()?;
     stream.synchronize()?;
-    let accuracy_error = reference::verify(device, operation, &buffers, SEED)?;
-    Ok(Bound { buffers, kernel, accuracy_error })
+    let sums_in = kernel.sums_in();
+    let error = reference::verify(device, operation, &buffers, SEED, sums_in)?;
+    Ok(Bound { buffers, kernel, accuracy: Accuracy { error, limit: reference::tolerance(operation, sums_in) } })
 }
 
 /// Refuses a time that no clock can give.

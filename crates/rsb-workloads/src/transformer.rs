@@ -16,6 +16,7 @@ use rsb_device::operation::{LaunchMode, NormalizeOp, Role};
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream};
 use rsb_model::{Dtype, Reason};
 
+use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
 use crate::timed::check_time;
 use block::{Block, Words};
@@ -248,6 +249,8 @@ impl Shape {
 struct Stage {
     operation: Operation,
     buffers: Vec<Buffer>,
+    /// See [`Kernel::sums_in`].
+    sums_in: Option<Dtype>,
 }
 
 impl Stage {
@@ -342,8 +345,8 @@ impl Model<'_> {
 /// A decoder that is verified and can be timed.
 pub(crate) struct Decoder<'d> {
     model: Model<'d>,
-    /// The largest error that verifying found.
-    pub(crate) accuracy_error: f64,
+    /// The largest error that verifying found, compared with its limit.
+    pub(crate) accuracy: Accuracy,
     /// Who makes the matrix products, which take most of the time.
     pub(crate) provider: String,
 }
@@ -375,7 +378,7 @@ impl<'d> Decoder<'d> {
         let end_to_end = check::end_to_end(&mut made(shape.miniature())?.0)?;
         let (mut model, provider) = made(shape)?;
         let by_stage = check::stages(&mut model)?;
-        Ok(Self { model, accuracy_error: end_to_end.max(by_stage), provider })
+        Ok(Self { model, accuracy: end_to_end.worst(by_stage), provider })
     }
 
     /// All passes, exactly `iters` times; their nanoseconds together.

@@ -15,7 +15,8 @@ Usage: cargo xtask <CHORE>
   ci       everything below, in this order: what a pull request must pass
   lint     format, clippy, shell scripts, workflows
   tidy     the rules of ARCHITECTURE.md: crate edges, unsafe code, file sizes; links of the documents
-  test     every test, and that generated files are up to date; ARGUMENTS go to the test runner: `test -- gate::`
+  test     every test, and that generated files are up to date; ARGUMENTS go to the test runner: `test -- gate::`;
+           --slow runs those that are too slow for every change
   codegen  rewrite what is generated: schemas/, docs/glossary.md, docs/benchmarks.md, the Vulkan shaders
   shaders  rewrite the Vulkan shaders alone
   speed    the figures of docs/speed.md, measured here; with WORDS those lines alone that have them
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Some("ci") => steps::lint().and_then(|()| tidy::run()).and_then(|()| steps::test(&[])),
         Some("lint") => steps::lint(),
         Some("tidy") => tidy::run(),
+        Some("test") if arguments.get(1).is_some_and(|argument| argument == "--slow") => steps::slow_tests(),
         Some("test") => steps::test(&arguments[1..]),
         Some("codegen") => steps::study(&["shaders".to_owned()]).and_then(|()| steps::codegen()),
         Some("shaders" | "speed" | "gate-study" | "store-study" | "trend-study") => steps::study(&arguments),

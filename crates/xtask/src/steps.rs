@@ -37,6 +37,13 @@ pub(crate) fn lint() -> Result<()> {
     optional("cargo-deny", &["--offline", "check", "bans", "licenses", "sources"], &[], "cargo install cargo-deny")
 }
 
+/// Runs the tests that are too slow for every change, and shows what they print.
+pub(crate) fn slow_tests() -> Result<()> {
+    let (crates, with_python) = python();
+    let features = format!("fault-injection,{OPTIONAL}{with_python}");
+    run("cargo", &[&["test", "--no-fail-fast"][..], crates, &["--features", &features, "slow_", "--", "--ignored", "--nocapture"]].concat())
+}
+
 /// Runs every test, or those that `chosen` selects, by `cargo nextest` if it is installed: it is faster and isolates each test.
 pub(crate) fn test(chosen: &[String]) -> Result<()> {
     let (crates, with_python) = python();

@@ -15,8 +15,10 @@ use super::{Room, Task};
 
 /// What providers of our own are called: the widest units that are here, and no wider ones than these.
 const WIDEST: &str = "native";
+/// The provider that sums up to 32 products in f16.
+pub(crate) const SHORT_SUMS: &str = "native-avx512fp16";
 /// As [`WIDEST`].
-pub(crate) const NAMES: [&str; 5] = [WIDEST, "native-amx", "native-avx512fp16", "native-avx512", "native-avx2"];
+pub(crate) const NAMES: [&str; 5] = [WIDEST, "native-amx", SHORT_SUMS, "native-avx512", "native-avx2"];
 
 /// The sums of a part of C.
 pub(super) type Sums = unsafe fn(&Task<'_>, &mut Room);
@@ -144,7 +146,7 @@ macro_rules! way {
             <$a as Packing>::GROUP,
         )
     };
-    ($name:literal, $dtype:ident, $set:literal, [$($feature:tt),*], $multiply:ty, few: ($unit:ident, $a:ident, $b:ident, $from_128:literal)
+    ($name:expr, $dtype:ident, $set:literal, [$($feature:tt),*], $multiply:ty, few: ($unit:ident, $a:ident, $b:ident, $from_128:literal)
      $(, where: $is_here:expr $(, with: $tiles:expr)?)?) => {
         Candidate {
             dtype: Dtype::$dtype,
@@ -210,7 +212,7 @@ const ALL: &[Candidate] = &[
     way!("native-avx512vnni", I8, "avx512", ["avx512f", "avx512bw", "avx512vnni"], Vectors<unit::Vnni512, FoursFrom128, Fours, 6, 4, 64, true>, few: (Vnni512, FoursFrom128, Fours, true)),
     // Its sums are rounded to f16 on the way, so that it is taken only by its name.
     #[cfg(target_arch = "x86_64")]
-    way!("native-avx512fp16", F16, "avx512fp16", ["avx512f", "avx512bw", "avx512fp16", "f16c"], Fp16Avx512, few: (F32Avx512, WidenF16, WidenF16, false)).always_packed(),
+    way!(SHORT_SUMS, F16, "avx512fp16", ["avx512f", "avx512bw", "avx512fp16", "f16c"], Fp16Avx512, few: (F32Avx512, WidenF16, WidenF16, false)).always_packed(),
     #[cfg(target_arch = "x86_64")]
     way!("native-avxvnni", I8, "avx2", ["avx2", "avxvnni"], Vectors<unit::VnniAvx, FoursFrom128, Fours, 6, 2, 16, true>, few: (VnniAvx, FoursFrom128, Fours, true)),
     #[cfg(target_arch = "x86_64")]

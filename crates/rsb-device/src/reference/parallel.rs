@@ -8,9 +8,14 @@ use std::thread;
 /// More threads only wait for memory.
 const MOST_THREADS: usize = 16;
 
+/// Threads that work at once.
+pub(super) fn threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+}
+
 /// What `make` makes of each of `pieces`, in their order.
 pub(super) fn each<P: Sync, T: Send>(pieces: &[P], make: impl Fn(&P) -> T + Sync) -> Vec<T> {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(pieces.len());
+    let threads = threads().min(pieces.len());
     if threads < 2 {
         return pieces.iter().map(make).collect();
     }

@@ -1,16 +1,21 @@
 //! Inputs for a device, and the check of what it made of them. A result that is not verified is never timed.
 //!
 //! Inputs are made again from their seed instead of being kept. Cheap results are checked element by element; of
-//! dear ones (matrix products, convolutions, transcendental functions on large buffers) every element must be finite
+//! expensive ones (matrix products, convolutions, transcendental functions on large buffers) every element must be finite
 //! and a fixed sample must agree, corners included, and a matrix product must pass Freivalds' check as a whole.
 
+mod bounds;
 mod meter;
 mod product;
 mod quantized;
 mod rows;
 
+use std::ops::Range;
+
 use rsb_model::{Dtype, Reason};
 
+use bounds::ErrorBound;
+pub use bounds::chain_tolerance;
 use meter::{ErrorMeter, sum_and_largest};
 
 use super::execute::checksum;
@@ -19,16 +24,22 @@ use super::shared;
 use crate::convert::{decode_into, encode_values, epsilon, is_known, round, rounded_values, value};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::operation::{
-    BufferSpec, ElementwiseOp, Epilogue, Gemm, Init, MemoryStream, Operation, PointerChase, Rearrange, Reduce,
-    ReduceOp, Role, STREAM_SCALAR, StreamPattern,
+    BufferSpec, ElementwiseOp, Gemm, Init, MemoryStream, Operation, PointerChase, Rearrange, Reduce, ReduceOp, Role,
+    STREAM_SCALAR, StreamPattern,
 };
 use crate::random::{Distribution, Values, cycle};
 
 /// Elements handled at once: small enough to stay in a second-level cache.
 const CHUNK: usize = 1 << 15;
 
-/// Elements of a dear result that are compared.
-const SAMPLE: u64 = 1 << 18;
+/// Outputs of up to that many elements are compared whole.
+const WHOLE: u64 = 4096;
+
+/// Of larger outputs of functions that are expensive to compute, one of that many elements is compared.
+const SAMPLED: usize = 16;
+
+/// Every byte of an output before the first launch.
+const UNWRITTEN: u8 = 0xff;
 
 /// How the inputs of `operation` are spread. Those of a sum are not negative, so that it does not cancel to nothing
 /// and its relative error means something.
@@ -51,59 +62,10 @@ pub const fn init(operation: &Operation) -> &'static str {
     }
 }
 
-/// The largest `accuracy_error` that is accepted. Each of the `terms` of a sum is rounded in the type of the operation
-/// and the errors walk at random, hence the root; 8 steps of the type are left for the functions themselves.
-pub fn tolerance(operation: &Operation) -> f64 {
-    let (dtype, terms) = match operation {
-        Operation::Stream(op) if op.pattern == StreamPattern::Triad => (op.dtype, 0),
-        Operation::Stream(_)
-        | Operation::PointerChase(_)
-        | Operation::Rearrange(Rearrange { rotary: false, .. })
-        | Operation::Gather(_)
-        | Operation::Allocate(_)
-        | Operation::Transfer(_)
-        | Operation::Launch(_) => return 0.0,
-        Operation::Reduce(op) => match op.op {
-            ReduceOp::Sum | ReduceOp::Mean => (wide(op.dtype), op.elements),
-            ReduceOp::Max | ReduceOp::Argmax => return 0.0,
-        },
-        Operation::Elementwise(op) => (op.dtype, 0),
-        Operation::Rearrange(op) => (op.dtype, 0),
-        Operation::Normalize(op) => (op.dtype, op.columns),
-        Operation::Attention(op) => (op.dtype, op.head_dim + op.positions),
-        Operation::Convolution(op) => (op.dtype, op.terms()),
-        Operation::Gemm(op) => return product_tolerance(op),
-        Operation::Quantized(op) => (op.dtype, op.k),
-        Operation::PeakArithmetic(op) => (op.result_dtype(), 0),
-        Operation::Churn(_) => (Dtype::F64, 0),
-    };
-    epsilon(dtype) * steps(terms)
-}
-
-/// Steps of the type that a sum of so many terms may be off by.
-fn steps(terms: u64) -> f64 {
-    8.0 + 2.0 * (terms as f64).sqrt()
-}
-
-/// Products of bf16 and fp8 are exact in f32 and summed there, but the units and libraries that do it round sums of two or
-/// more in ways of their own: 64 steps of f32 are counted as one. Those of fp8 are then rounded once, to bf16. What
-/// libraries take for GELU are its tanh form or the exact one, 5·10⁻⁴ apart, while a sum of 32 terms is above 2.5.
-fn product_tolerance(op: &Gemm) -> f64 {
-    let sums = 64.0 * epsilon(Dtype::F32);
-    let tolerance = match op.dtype {
-        Dtype::Bf16 if !op.is_narrowed() => sums * steps(op.k),
-        Dtype::Fp8 => epsilon(Dtype::Bf16) + sums * steps(op.k),
-        other => epsilon(other) * steps(op.k),
-    };
-    if op.epilogue == Epilogue::Gelu { tolerance + 2e-4 } else { tolerance }
-}
-
-/// Reductions of 16-bit elements are summed in f32.
-const fn wide(dtype: Dtype) -> Dtype {
-    match dtype {
-        Dtype::F64 => Dtype::F64,
-        _ => Dtype::F32,
-    }
+/// The largest `accuracy_error` that is accepted of a provider that makes short sums of products in `sums_in`, if that is narrower
+/// than f32. docs/methods/README.md derives it.
+pub fn tolerance(operation: &Operation, sums_in: Option<Dtype>) -> f64 {
+    ErrorBound::new(operation, sums_in).total()
 }
 
 /// Whether the result of `operation` in this type can be told here.
@@ -112,7 +74,8 @@ const fn has_reference(operation: &Operation, dtype: Dtype) -> bool {
     is_known(dtype) && (of_halves || !matches!(dtype, Dtype::I4))
 }
 
-/// Fills every buffer that `operation` reads, from `seed`.
+/// Fills every buffer that `operation` reads, from `seed`, and marks every element of the others as unwritten, so that a kernel
+/// which never ran does not pass with what a former one left.
 ///
 /// # Errors
 /// When a copy fails, or the type has no form in memory that is known here.
@@ -123,6 +86,7 @@ pub fn fill(device: &dyn Device, operation: &Operation, buffers: &[Buffer], seed
     let specs = operation.buffers();
     for (index, (spec, buffer)) in specs.iter().zip(buffers).enumerate() {
         if spec.role == Role::Output {
+            mark_unwritten(device, buffer)?;
             continue;
         }
         if !has_reference(operation, spec.dtype) {
@@ -144,6 +108,19 @@ pub fn fill(device: &dyn Device, operation: &Operation, buffers: &[Buffer], seed
     Ok(())
 }
 
+/// Marks every element of an output as unwritten: NaN in every type of floating-point number, -1 in integers.
+///
+/// # Errors
+/// If a copy fails.
+pub fn mark_unwritten(device: &dyn Device, buffer: &Buffer) -> Result<(), DeviceError> {
+    let bytes = vec![UNWRITTEN; buffer.bytes().min(1 << 20) as usize];
+    for start in (0..buffer.bytes()).step_by(1 << 20) {
+        let count = (buffer.bytes() - start).min(1 << 20) as usize;
+        device.write(buffer, start, bytes.get(..count).unwrap_or_default())?;
+    }
+    Ok(())
+}
+
 fn fill_chase(device: &dyn Device, chase: &PointerChase, buffers: &[Buffer]) -> Result<(), DeviceError> {
     let [memory, position] = buffers else { return Err(wrong_buffers()) };
     let next = cycle(chase.nodes, chase.seed);
@@ -161,24 +138,31 @@ fn fill_chase(device: &dyn Device, chase: &PointerChase, buffers: &[Buffer]) -> 
     device.write(position, 0, &[0; 8])
 }
 
-/// Checks what one launch made of the inputs that [`fill`] wrote with the same `seed`, and gives the
-/// `accuracy_error`: max|x − ref| / max|ref|.
+/// Checks what one launch made of the inputs that [`fill`] wrote with the same `seed`, and returns the
+/// `accuracy_error`: max|x − ref| / max|ref|. `sums_in` is what [`Kernel::sums_in`](crate::Kernel::sums_in) returns.
 ///
 /// # Errors
-/// `Failed` when the result is wrong or not finite; what a copy says when it fails.
-pub fn verify(device: &dyn Device, operation: &Operation, buffers: &[Buffer], seed: u64) -> Result<f64, DeviceError> {
-    let check = Check { device, operation, buffers, specs: operation.buffers(), seed };
-    if check.specs.len() != buffers.len() {
+/// `Failed` if the result is wrong or not finite; the error of a copy that fails.
+pub fn verify(
+    device: &dyn Device,
+    operation: &Operation,
+    buffers: &[Buffer],
+    seed: u64,
+    sums_in: Option<Dtype>,
+) -> Result<f64, DeviceError> {
+    let inputs = Inputs { specs: operation.buffers(), distribution: distribution(operation), seed };
+    let check = Check { device, operation, buffers, inputs, bound: ErrorBound::new(operation, sums_in) };
+    if check.inputs.specs.len() != buffers.len() {
         return Err(wrong_buffers());
     }
-    let mut error = ErrorMeter::default();
+    let mut error = ErrorMeter::new(check.bound);
     match operation {
         Operation::Stream(op) => check.stream(op, &mut error)?,
         Operation::PointerChase(op) => check.chase(op)?,
         Operation::Elementwise(op) => {
-            let dear = matches!(op.op, ElementwiseOp::Gelu | ElementwiseOp::Sigmoid);
+            let expensive = matches!(op.op, ElementwiseOp::Gelu | ElementwiseOp::Sigmoid);
             let is_whole = epsilon(op.dtype) == 0.0;
-            check.map(&mut error, dear, |x, y| {
+            check.map(&mut error, expensive, |x, y| {
                 let right = elementwise(op.op, x, y);
                 if is_whole { round(op.dtype, right) } else { right }
             })?;
@@ -188,7 +172,7 @@ pub fn verify(device: &dyn Device, operation: &Operation, buffers: &[Buffer], se
         Operation::Attention(op) => rows::attended(&check, op, &mut error)?,
         Operation::Rearrange(op) => check.rearranged(*op, &mut error)?,
         Operation::Gather(op) => {
-            let x = check.input(0);
+            let x = check.inputs.element(0);
             check.each_chunk(2, |start, found| {
                 for (at, &found) in (start..).zip(found) {
                     error.compare(found, x(op.index(seed, at / op.width) * op.width + at % op.width));
@@ -207,27 +191,70 @@ pub fn verify(device: &dyn Device, operation: &Operation, buffers: &[Buffer], se
     check.judge(&error)
 }
 
+/// Inputs, made again from their seed.
+struct Inputs {
+    specs: Vec<BufferSpec>,
+    distribution: Distribution,
+    seed: u64,
+}
+
+impl Inputs {
+    fn dtype(&self, index: usize) -> Dtype {
+        self.specs.get(index).map_or(Dtype::F32, |spec| spec.dtype)
+    }
+
+    fn values(&self, index: usize) -> Values {
+        Values::new(self.seed, index, self.distribution)
+    }
+
+    /// Each element of input `index` as it was written.
+    fn element(&self, index: usize) -> impl Fn(u64) -> f64 + use<> {
+        let (dtype, values) = (self.dtype(index), self.values(index));
+        move |at| value(dtype, &values, at)
+    }
+
+    /// Fills `out` with the elements of input `index` from `start` on, as they were written.
+    fn rounded(&self, index: usize, start: u64, out: &mut [f64]) {
+        rounded_values(self.dtype(index), &self.values(index), start, out);
+    }
+
+    /// Elements of input `index` as they were written.
+    fn numbers(&self, index: usize, elements: Range<u64>) -> Vec<f64> {
+        let mut numbers = vec![0.0; (elements.end - elements.start) as usize];
+        self.rounded(index, elements.start, &mut numbers);
+        numbers
+    }
+}
+
 /// One verification under way.
 struct Check<'a> {
     device: &'a dyn Device,
     operation: &'a Operation,
     buffers: &'a [Buffer],
-    specs: Vec<BufferSpec>,
-    seed: u64,
+    inputs: Inputs,
+    bound: ErrorBound,
 }
 
 impl Check<'_> {
     fn judge(&self, error: &ErrorMeter) -> Result<f64, DeviceError> {
-        let (relative, limit) = (error.relative(), tolerance(self.operation));
+        let (relative, unexplained) = (error.relative(), error.unexplained());
+        let ErrorBound { rounding, sums, .. } = self.bound;
         if error.not_finite {
             return Err(self.wrong("it holds NaN or infinity"));
         }
-        // Written so that NaN is refused too.
-        if relative <= limit {
-            Ok(relative)
-        } else {
-            Err(self.wrong(&format!("its error is {relative:.1e} of the largest value, above the {limit:.1e} allowed")))
+        // Written so that NaN is refused too. As no element is larger than the largest, this includes the limit of `tolerance`.
+        if unexplained <= sums {
+            return Ok(relative);
         }
+        let why = if rounding == 0.0 {
+            format!("its error is {relative:.1e} of the largest value, above the {sums:.1e} allowed")
+        } else {
+            format!(
+                "an element is off by {unexplained:.1e} of the largest value beyond one rounding of its own ({rounding:.1e}), above \
+                 the {sums:.1e} allowed"
+            )
+        };
+        Err(self.wrong(&why))
     }
 
     fn wrong(&self, why: &str) -> DeviceError {
@@ -240,27 +267,20 @@ impl Check<'_> {
     }
 
     fn spec(&self, index: usize) -> Result<BufferSpec, DeviceError> {
-        self.specs.get(index).copied().ok_or_else(wrong_buffers)
+        self.inputs.specs.get(index).copied().ok_or_else(wrong_buffers)
+    }
+
+    fn output_index(&self) -> usize {
+        self.inputs.specs.len() - 1
     }
 
     fn buffer(&self, index: usize) -> Result<&Buffer, DeviceError> {
         self.buffers.get(index).ok_or_else(wrong_buffers)
     }
 
-    fn values(&self, index: usize) -> Values {
-        Values::new(self.seed, index, distribution(self.operation))
-    }
-
-    /// Element `at` of input `index` as it was written.
-    fn input(&self, index: usize) -> impl Fn(u64) -> f64 + use<> {
-        let values = self.values(index);
-        let dtype = self.specs.get(index).map_or(Dtype::F32, |spec| spec.dtype);
-        move |at| value(dtype, &values, at)
-    }
-
     /// What the reference says of this operation and seed, `what` of it: `count` numbers, computed once in a run.
     fn expected(&self, what: &str, count: usize, compute: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
-        shared::numbers(&format!("{:?} {} {what}", self.operation, self.seed), count, compute)
+        shared::numbers(&format!("{:?} {} {what}", self.operation, self.inputs.seed), count, compute)
     }
 
     fn read_word(&self, index: usize) -> Result<u64, DeviceError> {
@@ -303,46 +323,47 @@ impl Check<'_> {
     }
 
     /// Checks an output that depends element by element on the two inputs before it, on one (which then stands for both), on what
-    /// was there, or on nothing. Of a `dear` one beyond [`SAMPLE`] elements, only every so manieth chunk is computed, the first and the last among them.
-    fn map(&self, error: &mut ErrorMeter, dear: bool, expected: impl Fn(f64, f64) -> f64) -> Result<(), DeviceError> {
-        let output = self.specs.len() - 1;
-        let elements = self.spec(output)?.elements;
-        let step = if dear { elements.div_ceil(SAMPLE).max(1) } else { 1 };
-        let filled = self.specs.iter().take_while(|spec| spec.role != Role::Output);
-        let dtypes: Vec<Dtype> = filled.map(|spec| spec.dtype).collect();
-        let mut inputs = vec![Vec::new(); dtypes.len()];
-        let (mut right, nothing) = (Vec::new(), vec![0.0; CHUNK]);
+    /// was there, or on nothing. If `expected` is expensive, only every [`SAMPLED`]th element of a large output is.
+    fn map(&self, error: &mut ErrorMeter, expensive: bool, expected: impl Fn(f64, f64) -> f64) -> Result<(), DeviceError> {
+        let output = self.output_index();
+        let step = if expensive && self.spec(output)?.elements > WHOLE { SAMPLED } else { 1 };
+        let filled = self.inputs.specs.iter().take_while(|spec| spec.role != Role::Output).count();
+        let mut inputs = vec![Vec::new(); filled];
+        let (mut right, mut sampled, nothing) = (Vec::new(), Vec::new(), vec![0.0; CHUNK]);
         self.each_chunk(output, |start, found| {
-            let last = start + found.len() as u64 >= elements;
-            if !last && !(start / CHUNK as u64).is_multiple_of(step) {
-                error.look_at(found);
-                return Ok(());
-            }
-            for (index, (values, &dtype)) in inputs.iter_mut().zip(&dtypes).enumerate() {
+            for (index, values) in inputs.iter_mut().enumerate() {
                 values.resize(found.len(), 0.0);
-                rounded_values(dtype, &self.values(index), start, values);
+                self.inputs.rounded(index, start, values);
             }
-            right.resize(found.len(), 0.0);
             let (x, y) = match inputs.as_slice() {
                 [] => (&nothing, &nothing),
                 [x] => (x, x),
                 [x, y, ..] => (x, y),
             };
-            for ((right, &x), &y) in right.iter_mut().zip(x).zip(y) {
-                *right = expected(x, y);
+            right.clear();
+            right.extend(x.iter().zip(y).take(found.len()).step_by(step).map(|(&x, &y)| expected(x, y)));
+            if step == 1 {
+                error.compare_all(found, &right);
+                return Ok(());
             }
-            error.compare_all(found, &right);
+            error.look_at(found);
+            sampled.clear();
+            sampled.extend(found.iter().step_by(step));
+            error.compare_all(&sampled, &right);
+            if let (Some(&found), Some(&x), Some(&y)) = (found.last(), x.last(), y.last()) {
+                error.compare(found, expected(x, y));
+            }
             Ok(())
         })
     }
 
     /// Checks that the output is the first input: bytes against bytes, and number by number only where they differ.
     fn copied(&self, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-        let (from, to) = (self.spec(0)?, self.specs.len() - 1);
+        let (from, to) = (self.spec(0)?, self.output_index());
         let (mut expected, mut found) = (Vec::new(), Vec::new());
         for start in (0..from.elements).step_by(CHUNK) {
             let count = (from.elements - start).min(CHUNK as u64) as usize;
-            encode_values(from.dtype, &self.values(0), start, count, &mut expected);
+            encode_values(from.dtype, &self.inputs.values(0), start, count, &mut expected);
             found.resize(expected.len(), 0);
             self.device.read(self.buffer(to)?, from.dtype.bytes(start), &mut found)?;
             if found != expected {
@@ -367,7 +388,7 @@ impl Check<'_> {
         let (mut expected, mut bytes) = (0, Vec::new());
         for start in (0..spec.elements).step_by(CHUNK) {
             let count = (spec.elements - start).min(CHUNK as u64) as usize;
-            encode_values(spec.dtype, &self.values(0), start, count, &mut bytes);
+            encode_values(spec.dtype, &self.inputs.values(0), start, count, &mut bytes);
             expected ^= checksum(&bytes);
         }
         let found = self.read_word(1)?;
@@ -393,7 +414,7 @@ impl Check<'_> {
     }
 
     fn reduce(&self, op: Reduce, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-        let values = self.values(0);
+        let values = self.inputs.values(0);
         let both = self.expected("sum and largest", 2, || {
             let (mut sum, mut largest) = (0.0, f64::NEG_INFINITY);
             let mut chunk = Vec::new();
@@ -424,7 +445,8 @@ impl Check<'_> {
 
     /// Every element is where it belongs, and what lies beside the rows is as it was written.
     fn rearranged(&self, op: Rearrange, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-        let (new, angles, old) = (self.input(0), self.input(1), self.input(op.y_index()));
+        let (new, angles, old) =
+            (self.inputs.element(0), self.inputs.element(1), self.inputs.element(op.y_index()));
         self.each_chunk(op.y_index(), |start, found| {
             for (at, &found) in (start..).zip(found) {
                 error.compare(found, rearranged_element(&op, &new, &angles, at).unwrap_or_else(|| old(at)));

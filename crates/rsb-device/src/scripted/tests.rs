@@ -17,7 +17,7 @@ fn run(device: &ScriptedDevice) -> Result<(f64, f64), DeviceError> {
     let mut kernel = device.prepare(&operation, &Options::default(), &buffers)?;
     let mut stream = device.stream()?;
     kernel.launch()?;
-    let error = verify(device, &operation, &buffers, 1)?;
+    let error = verify(device, &operation, &buffers, 1, None)?;
     let from = stream.record()?;
     for _ in 0..3 {
         kernel.launch()?;

@@ -346,9 +346,9 @@ impl Prepared for Case<'_> {
         let copy =
             Transfer { direction: TransferDirection::DeviceToDevice, host_memory: HostMemory::Pinned, bytes: size };
         check_bandwidth(bus, &Operation::Transfer(copy), self.device.info(), 1)?;
-        let (provider, error) = match &self.work {
-            Work::Ring(ring) => (ring.provider(), ring.accuracy_error),
-            Work::Library(library) => (library.provider(), library.accuracy_error),
+        let (provider, accuracy) = match &self.work {
+            Work::Ring(ring) => (ring.provider(), ring.accuracy),
+            Work::Library(library) => (library.provider(), library.accuracy),
         };
         let fields = Fields::new().with("operation", call.kind.as_str()).with("dtype", call.dtype.as_str());
         let fields = fields.with("provider", provider).with("size_bytes", size);
@@ -357,7 +357,8 @@ impl Prepared for Case<'_> {
         let name = if self.task.is_ours() { RING } else { &self.algorithm };
         let fields = fields.with("algorithm", name);
         let fields = fields.with("num_gpus", *count).with("init", "random uniform in [-1, 1)");
-        let fields = fields.with("accuracy_error", error).with("time_us", time_ns / 1e3);
+        let mut fields = fields.with("time_us", time_ns / 1e3);
+        accuracy.set(&mut fields);
         Ok(fields.with("bandwidth_gb_s", bus).with("throughput_gb_s", algorithm))
     }
 }

@@ -388,7 +388,7 @@ impl Prepared for Case<'_> {
             fields.set("group_size", GROUP);
         }
         fields.set("init", "random uniform, scaled so that every stage keeps the size of its numbers");
-        fields.set("accuracy_error", self.decoder.accuracy_error);
+        self.decoder.accuracy.set(&mut fields);
         fields.set("time_ms", time_ns / 1e6);
         fields.set("forward_time_ms", pass_ms);
         fields.set("tokens_per_second", self.shape.tokens() as f64 / (pass_ms / 1e3));

@@ -308,7 +308,7 @@ impl Prepared for Scaled<'_> {
         fields.set("scaling", if self.task.weak { "weak" } else { "strong" });
         fields.set("num_gpus", self.count);
         fields.set("init", reference::init(&self.share));
-        fields.set("accuracy_error", self.group.accuracy_error);
+        self.group.accuracy.set(&mut fields);
         fields.set("time_ms", time_ns / 1e6);
         match self.task.kind {
             Kind::Gemm => fields.set("tflops", parts * gigaflops(self.share.flops(), time_ns) / 1e3),

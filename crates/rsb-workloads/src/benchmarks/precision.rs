@@ -229,7 +229,7 @@ fn reference(timed: &Timed<'_>, time_ns: f64, (name, size, over): (&str, u64, Dt
     const SAMPLE_NS: f64 = 2e7;
     let dtype = timed.operation.dtype().unwrap_or(Dtype::F32);
     if dtype == over {
-        return Ok((time_ns, timed.accuracy_error));
+        return Ok((time_ns, timed.accuracy.error));
     }
     let mut beside = Timed::prepare(timed.device, operation(name, over, size, dtype), timed.options.clone())?;
     let iters = (SAMPLE_NS / time_ns).clamp(1.0, 1000.0) as u64;
@@ -237,7 +237,7 @@ fn reference(timed: &Timed<'_>, time_ns: f64, (name, size, over): (&str, u64, Dt
     for _ in 0..SAMPLES {
         best = best.min(beside.sample(iters)? / iters as f64);
     }
-    Ok((best, beside.accuracy_error))
+    Ok((best, beside.accuracy.error))
 }
 
 /// What the type loses of the inputs before anything is computed: max|rounded − exact| / max|exact|.

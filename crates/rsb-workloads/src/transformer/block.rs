@@ -333,7 +333,7 @@ impl<'d> Builder<'_, 'd> {
     fn stage(&mut self, operation: Operation, buffers: &[&Buffer]) -> Result<(), Failure> {
         let buffers: Vec<Buffer> = buffers.iter().map(|&buffer| buffer.clone()).collect();
         let kernel = self.device.prepare(&operation, self.options, &buffers)?;
-        self.stages.push(Stage { operation, buffers });
+        self.stages.push(Stage { operation, buffers, sums_in: kernel.sums_in() });
         self.kernels.push(kernel);
         Ok(())
     }

@@ -2,16 +2,20 @@
 //! each computed again in f64 from what the device holds.
 
 use rsb_device::operation::{Attention, Elementwise, Gather, Gemm, Normalize, QuantizedProduct, Rearrange};
-use rsb_device::reference::{attended_row, elementwise, normalized_row, rearranged_element, tolerance};
+use rsb_device::reference::{attended_row, elementwise, normalized_row, chain_tolerance, rearranged_element, tolerance};
 use rsb_device::{Buffer, Operation, convert};
-use rsb_model::Reason;
+use rsb_model::{Dtype, Reason};
 use rsb_model::random::Generator;
 
 use super::block::Block;
 use super::matrix::{Matrix, quantized};
 use super::reference::{self, Weights};
 use super::{Model, Pass, Stage};
+use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
+
+/// Operations of a block whose results are rounded to its type.
+const ROUNDINGS_OF_A_BLOCK: u64 = 12;
 
 /// Samples of a matrix product beside its corners, and of rows.
 const SAMPLES: usize = 24;
@@ -21,7 +25,7 @@ const WINDOW: u64 = 1024;
 
 /// Makes the passes, compares every number of their results, and gives the error. The reference has a cache of its own,
 /// which grows as the device's does.
-pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<f64, Failure> {
+pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
     let shape = model.shape;
     let mut blocks = model.blocks.iter().map(|block| weights(model, block)).collect::<Result<Vec<_>, _>>()?;
     let mut error = Meter::default();
@@ -40,10 +44,16 @@ pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<f64, Failure> {
         error.all(&all(&pass.output)?, &state);
         Ok(())
     })?;
-    // Each of a dozen roundings adds to those before, and so do the blocks; the longest sum is that of the hidden layer.
-    let terms = shape.hidden() as f64;
-    let steps = 2.0 * (8.0 + 2.0 * terms.sqrt()) * shape.layers as f64;
-    error.judge("a small pass from end to end", convert::epsilon(shape.dtype) * steps)
+    // The longest sum is that of the hidden layer.
+    let terms = shape.hidden();
+    let limit = match shape.dtype {
+        // Each block adds to the errors of those before.
+        Dtype::F64 | Dtype::F32 => {
+            2.0 * (8.0 + 2.0 * (terms as f64).sqrt()) * shape.layers as f64 * convert::epsilon(shape.dtype)
+        }
+        narrow => chain_tolerance(narrow, ROUNDINGS_OF_A_BLOCK * shape.layers, terms),
+    };
+    error.judge("a small pass from end to end", limit)
 }
 
 #[inline(never)] // It runs once; its fifteen vectors need not lie in the caller's frame.
@@ -100,17 +110,17 @@ fn indices(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<u64>, Failure> {
 }
 
 /// Makes the passes, checks samples of each stage whose buffers are still as it left them, and gives the largest error.
-pub(super) fn stages(model: &mut Model<'_>) -> Result<f64, Failure> {
-    let mut worst: f64 = 0.0;
+pub(super) fn stages(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
+    let mut worst = Accuracy::default();
     model.checked(&mut |model, pass| {
-        worst = worst.max(kept(model, pass)?);
+        worst = worst.worst(kept(model, pass)?);
         Ok(())
     })?;
     Ok(worst)
 }
 
-fn kept(model: &Model<'_>, pass: &Pass<'_>) -> Result<f64, Failure> {
-    let mut worst: f64 = 0.0;
+fn kept(model: &Model<'_>, pass: &Pass<'_>) -> Result<Accuracy, Failure> {
+    let mut worst = Accuracy::default();
     for stage in pass.kept() {
         let check = Check { model, stage, error: Meter::default() };
         let error = match &stage.operation {
@@ -123,8 +133,8 @@ fn kept(model: &Model<'_>, pass: &Pass<'_>) -> Result<f64, Failure> {
             Operation::Gather(op) => check.gathered(op)?,
             other => return Err(unexpected(other)),
         };
-        worst =
-            worst.max(error.judge(&format!("{} within a pass", stage.operation.name()), tolerance(&stage.operation))?);
+        let what = format!("{} within a pass", stage.operation.name());
+        worst = worst.worst(error.judge(&what, tolerance(&stage.operation, stage.sums_in))?);
     }
     Ok(worst)
 }
@@ -156,10 +166,10 @@ impl Meter {
         }
     }
 
-    fn judge(&self, what: &str, limit: f64) -> Result<f64, Failure> {
+    fn judge(&self, what: &str, limit: f64) -> Result<Accuracy, Failure> {
         let error = if self.difference == 0.0 { 0.0 } else { self.difference / self.scale };
         if !self.not_finite && error <= limit {
-            return Ok(error);
+            return Ok(Accuracy { error, limit });
         }
         let why = if self.not_finite {
             "it holds NaN or infinity".to_owned()

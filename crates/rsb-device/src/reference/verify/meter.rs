@@ -1,14 +1,26 @@
 //! How far off a result is: max|x − ref| over max|ref|, of whole chunks at a time.
 
-/// Keeps max|x − ref| and max|ref|.
-#[derive(Debug, Default)]
+use super::bounds::ErrorBound;
+
+/// Compares results with what is expected of them, and keeps how far off they are.
+#[derive(Debug)]
 pub(super) struct ErrorMeter {
+    bound: ErrorBound,
     difference: f64,
     pub(super) scale: f64,
+    /// The largest part of a difference that rounding does not explain, and the largest expected size, since the last
+    /// [`ErrorMeter::end_group`].
+    group: (f64, f64),
+    /// The largest share of the two in any group.
+    unexplained: f64,
     pub(super) not_finite: bool,
 }
 
 impl ErrorMeter {
+    pub(super) fn new(bound: ErrorBound) -> Self {
+        Self { bound, difference: 0.0, scale: 0.0, group: (0.0, 0.0), unexplained: 0.0, not_finite: false }
+    }
+
     pub(super) fn compare(&mut self, found: f64, expected: f64) {
         self.compare_all(&[found], &[expected]);
     }
@@ -16,7 +28,18 @@ impl ErrorMeter {
     /// Compares each with what is expected of it; both are equally long. What is expected is finite, too.
     pub(super) fn compare_all(&mut self, found: &[f64], expected: &[f64]) {
         self.not_finite |= found.len() != expected.len();
-        self.see(spread(found, expected));
+        let spread = spread(found, expected, (self.bound.rounding, self.bound.smallest_normal));
+        // Differences of NaN and infinity are neither, and so is their sum.
+        self.not_finite |= !spread.difference.is_finite();
+        self.difference = self.difference.max(spread.difference);
+        self.scale = self.scale.max(spread.scale);
+        self.group = (self.group.0.max(spread.unexplained), self.group.1.max(spread.scale));
+    }
+
+    /// Ends a part of the result whose errors do not depend on how large other parts are, such as a row of attention.
+    pub(super) fn end_group(&mut self) {
+        let (unexplained, scale) = std::mem::take(&mut self.group);
+        self.unexplained = self.unexplained.max(ratio(unexplained, scale));
     }
 
     /// Looks for NaN and infinity alone.
@@ -24,31 +47,48 @@ impl ErrorMeter {
         self.not_finite |= !all_finite(found);
     }
 
-    fn see(&mut self, (difference, scale): (f64, f64)) {
-        // Differences of NaN and infinity are neither, and so is their sum.
-        self.not_finite |= !difference.is_finite();
-        self.difference = self.difference.max(difference);
-        self.scale = self.scale.max(scale);
+    /// max|x − ref| / max|ref|.
+    pub(super) fn relative(&self) -> f64 {
+        ratio(self.difference, self.scale)
     }
 
-    pub(super) fn relative(&self) -> f64 {
-        if self.difference == 0.0 { 0.0 } else { self.difference / self.scale }
+    /// The largest difference beyond the rounding of its own element, over the largest expected size of its group.
+    pub(super) fn unexplained(&self) -> f64 {
+        self.unexplained.max(ratio(self.group.0, self.group.1))
     }
+}
+
+fn ratio(difference: f64, scale: f64) -> f64 {
+    if difference == 0.0 { 0.0 } else { difference / scale }
 }
 
 /// Numbers that are worked on side by side.
 const LANES: usize = 8;
 
-/// The largest difference and the largest expected size; the former is infinite where any number is NaN or infinite.
+/// What [`spread`] finds in a chunk.
+struct Spread {
+    /// The largest difference; infinite if any number is NaN or infinite.
+    difference: f64,
+    /// The largest difference beyond the rounding of its own element.
+    unexplained: f64,
+    /// The largest expected size.
+    scale: f64,
+}
+
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
-fn spread(found: &[f64], expected: &[f64]) -> (f64, f64) {
-    let (mut differences, mut scales) = ([0.0_f64; LANES], [0.0_f64; LANES]);
+fn spread(found: &[f64], expected: &[f64], (rounding, smallest_normal): (f64, f64)) -> Spread {
+    let (mut differences, mut scales, mut beyond) = ([0.0_f64; LANES], [0.0_f64; LANES], [0.0_f64; LANES]);
     let mut each = |lane: usize, found: f64, expected: f64| {
         let difference = (found - expected).abs();
+        let (Some(largest), Some(scale), Some(most)) =
+            (differences.get_mut(lane), scales.get_mut(lane), beyond.get_mut(lane))
+        else {
+            return;
+        };
         // A comparison with NaN is false, and infinity stays.
-        let (Some(largest), Some(scale)) = (differences.get_mut(lane), scales.get_mut(lane)) else { return };
         *largest = if difference < f64::INFINITY { largest.max(difference) } else { f64::INFINITY };
         *scale = scale.max(expected.abs());
+        *most = most.max(difference - rounding * expected.abs().max(smallest_normal));
     };
     let ((found, rest), (expected, rest_expected)) = (found.as_chunks::<LANES>(), expected.as_chunks::<LANES>());
     for (found, expected) in found.iter().zip(expected) {
@@ -59,7 +99,8 @@ fn spread(found: &[f64], expected: &[f64]) -> (f64, f64) {
     for (lane, (&found, &expected)) in rest.iter().zip(rest_expected).enumerate() {
         each(lane, found, expected);
     }
-    (differences.into_iter().fold(0.0, f64::max), scales.into_iter().fold(0.0, f64::max))
+    let largest = |lanes: [f64; LANES]| lanes.into_iter().fold(0.0, f64::max);
+    Spread { difference: largest(differences), unexplained: largest(beyond), scale: largest(scales) }
 }
 
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
@@ -86,6 +127,23 @@ pub(super) fn sum_and_largest(numbers: &[f64]) -> (f64, f64) {
 mod tests {
     use super::*;
 
+    fn exact() -> ErrorMeter {
+        ErrorMeter::new(ErrorBound { rounding: 0.0, smallest_normal: 0.0, sums: 0.0 })
+    }
+
+    #[test]
+    fn rounding_is_relative_to_the_element_and_the_rest_to_its_group() {
+        let mut meter = ErrorMeter::new(ErrorBound { rounding: 0.01, smallest_normal: 0.001, sums: 0.0 });
+        meter.compare_all(&[100.9, 0.1005, 1e-9], &[100.0, 0.1, 0.0]);
+        assert_eq!(meter.unexplained().to_bits(), 0, "each is off by less than a hundredth of itself");
+        meter.compare_all(&[0.5], &[0.4]);
+        assert!((meter.unexplained() - 0.096 / 100.0).abs() < 1e-12, "relative to the largest of the group");
+        meter.end_group();
+        meter.compare_all(&[0.5], &[0.4]);
+        assert!((meter.unexplained() - 0.096 / 0.4).abs() < 1e-12, "another group has a largest of its own");
+        assert!((meter.relative() - 0.9 / 100.0).abs() < 1e-12);
+    }
+
     #[test]
     fn one_wrong_number_shows_wherever_it_is() {
         let right: Vec<f64> = (0..37).map(|index| f64::from(index) - 18.0).collect();
@@ -93,22 +151,22 @@ mod tests {
             for (wrong, relative) in [(0.25, Some(0.25 / 18.0)), (f64::NAN, None), (f64::INFINITY, None)] {
                 let mut found = right.clone();
                 found[at] = right[at] + wrong;
-                let mut meter = ErrorMeter::default();
+                let mut meter = exact();
                 meter.compare_all(&found, &right);
                 meter.compare_all(&right, &right);
                 assert_eq!(meter.not_finite, relative.is_none(), "{at} {wrong}");
                 if let Some(relative) = relative {
                     assert!((meter.relative() - relative).abs() < 1e-15, "{at}: {}", meter.relative());
                 }
-                let mut looked = ErrorMeter::default();
+                let mut looked = exact();
                 looked.look_at(&found);
                 assert_eq!(looked.not_finite, relative.is_none());
             }
         }
-        let mut expected_nothing = ErrorMeter::default();
+        let mut expected_nothing = exact();
         expected_nothing.compare(1.0, f64::NAN);
         assert!(expected_nothing.not_finite, "what no reference is known of is not right");
-        let mut shorter = ErrorMeter::default();
+        let mut shorter = exact();
         shorter.compare_all(&right, &right[1..]);
         assert!(shorter.not_finite);
     }

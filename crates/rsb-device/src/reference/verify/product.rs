@@ -2,27 +2,135 @@
 
 use rsb_model::random::Generator;
 
-use super::{Check, ErrorMeter, tolerance};
-use crate::convert::rounded_values;
+use super::{Check, ErrorMeter, Inputs, WHOLE};
 use crate::device::DeviceError;
 use crate::operation::{Convolution, Epilogue, Gemm};
-use crate::reference::maths::{ConvolutionPoint, convolution_element, gemm_element, with_epilogue};
+use crate::reference::maths::{ConvolutionPoint, convolution_element, with_epilogue};
 use crate::reference::parallel;
 
-/// Terms that are worth computing in f64 for a sample: some milliseconds.
-const TERMS: u64 = 1 << 20;
+/// Rows and columns of the tiles in which kernels compute an output.
+const TILE: u64 = 16;
 
-/// Positions to compare among `elements`: all when that is cheap, else both ends and others at random, from a fixed seed.
-pub(super) fn positions(elements: u64, terms: u64) -> Vec<u64> {
-    let count = (TERMS / terms.max(1)).clamp(64, 4096);
-    if elements <= count {
-        return (0..elements).collect();
+/// Elements of each row of a large product that are compared.
+const PER_ROW: u64 = 16;
+
+/// Elements of each channel of a large convolution that are compared.
+const PER_CHANNEL: u64 = 4;
+
+/// Vectors of random signs that the rows of a product are multiplied by.
+const PROJECTIONS: usize = 4;
+
+/// Steps of its type that a row may be off by in such a product, over the length of the row. Errors of rounding are at most a
+/// step each and independent of the signs; if they are spread evenly over a step, this is six standard deviations.
+const ROW_STEPS: f64 = 2.5;
+
+/// Which elements of a matrix are compared with sums in f64: all of a small one; of a large one at least [`PER_ROW`] of each row
+/// (or all), and at least one in each tile.
+pub(super) struct Samples {
+    rows: u64,
+    /// In order, the first and the last column among them; rows share them, so that each is made once.
+    columns: Vec<u64>,
+    /// Rows that divide the columns between them.
+    sharing: u64,
+}
+
+impl Samples {
+    pub(super) fn new(matrices: u64, rows: u64, columns: u64) -> Self {
+        let whole = matrices.saturating_mul(rows).saturating_mul(columns) <= WHOLE;
+        let width = if whole { 1 } else { (columns / PER_ROW).clamp(1, TILE) };
+        let mut random = Generator::new(rows ^ columns << 32);
+        let last = columns.saturating_sub(1);
+        let column = |first: u64| match first {
+            0 => 0,
+            first if first + width > last => last,
+            first => first + random.below(width),
+        };
+        let columns: Vec<u64> = (0..columns).step_by(width as usize).map(column).collect();
+        let sharing = if whole { 1 } else { (columns.len() as u64 / PER_ROW).max(1) };
+        Self { rows, columns, sharing }
     }
-    let mut random = Generator::new(elements ^ terms);
-    let mut all: Vec<u64> = (0..count - 2).map(|_| random.below(elements)).chain([0, elements - 1]).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
+
+    /// Places in [`Samples::columns`] of those that are compared in `row`, in order.
+    fn of_row(&self, row: u64) -> impl Iterator<Item = usize> {
+        // The last tile may have fewer rows, and so do their shares.
+        let in_tile = TILE.min(self.rows - row / TILE * TILE);
+        let sharing = self.sharing.min(in_tile);
+        let (all, outer) = (self.columns.len(), row == 0 || row + 1 == self.rows);
+        (0..all).filter(move |&place| {
+            let corner = outer && (place == 0 || place + 1 == all);
+            corner || place as u64 % sharing == row % TILE % sharing
+        })
+    }
+
+    /// Positions in `matrices` such matrices that follow each other, in order.
+    fn positions(&self, matrices: u64, width: u64) -> Vec<u64> {
+        let rows = (0..matrices).flat_map(|matrix| (0..self.rows).map(move |row| (matrix, row)));
+        rows.flat_map(|(matrix, row)| {
+            let first = (matrix * self.rows + row) * width;
+            self.of_row(row).filter_map(move |place| self.columns.get(place).map(|column| first + column))
+        })
+        .collect()
+    }
+}
+
+/// The operands of a product of two matrices, and what becomes of an element of it.
+pub(super) trait Factors: Sync {
+    /// Rows `rows` of the left matrix, one after another.
+    fn rows(&self, matrix: u64, rows: std::ops::Range<u64>) -> Vec<Vec<f64>>;
+
+    /// Column `column` of the right matrix.
+    fn column(&self, matrix: u64, column: u64) -> Vec<f64>;
+
+    /// The element at `row` and `column` of the output, of the sum of products.
+    fn element(&self, matrix: u64, row: u64, column: u64, sum: f64) -> f64;
+}
+
+/// Compares samples of buffer `output`, which holds `matrices` products with `columns` columns of `factors`.
+pub(super) fn compare_product(
+    check: &Check<'_>,
+    output: usize,
+    (matrices, rows, columns): (u64, u64, u64),
+    factors: &impl Factors,
+    error: &mut ErrorMeter,
+) -> Result<(), DeviceError> {
+    let samples = Samples::new(matrices, rows, columns);
+    let wanted = samples.positions(matrices, columns);
+    compare_at(check, output, &wanted, error, || {
+        let mut all = Vec::with_capacity(wanted.len());
+        for matrix in 0..matrices {
+            let right = parallel::each(&samples.columns, |&column| factors.column(matrix, column));
+            let tiles: Vec<u64> = (0..rows).step_by(TILE as usize).collect();
+            let of_tile = |&first: &u64| {
+                let left = factors.rows(matrix, first..(first + TILE).min(rows));
+                let mut elements = Vec::new();
+                for (row, left) in (first..).zip(&left) {
+                    for place in samples.of_row(row) {
+                        let (Some(right), Some(&column)) = (right.get(place), samples.columns.get(place)) else {
+                            continue;
+                        };
+                        elements.push(factors.element(matrix, row, column, dot(left, right)));
+                    }
+                }
+                elements
+            };
+            all.extend(parallel::each(&tiles, of_tile).into_iter().flatten());
+        }
+        all
+    })
+}
+
+/// The sum of products of two vectors, in eight sums side by side.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let mut sums = [0.0; LANES];
+    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    for (x, y) in x.iter().zip(y) {
+        for lane in 0..LANES {
+            sums[lane] += x[lane] * y[lane];
+        }
+    }
+    sums.into_iter().sum::<f64>() + x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum::<f64>()
 }
 
 pub(super) fn check_convolution(
@@ -33,31 +141,156 @@ pub(super) fn check_convolution(
     let Some(size) = op.output_size() else {
         return Err(check.wrong("its kernel does not fit its input"));
     };
-    let (input, weight) = (check.input(0), check.input(1));
-    let wanted = positions(op.output_elements(), op.terms());
+    let (input, weight) = (check.inputs.element(0), check.inputs.element(1));
+    let wanted = convolution_samples(op.batch * op.out_channels, size.0 * size.1);
     let element = |&index: &u64| convolution_element(op, &input, &weight, ConvolutionPoint::of(index, op, size));
-    compare_at(check, 2, &wanted, error, || parallel::each(&wanted, element))
+    compare_at(check, 2, &wanted, error, || parallel::each(&wanted, element))?;
+    check_all_channels(check, op, size, error.scale)
+}
+
+/// Positions to compare in `channels` channels of `points` elements, in order: all if they are few, else some at random in each
+/// channel, from a fixed seed, and both ends.
+fn convolution_samples(channels: u64, points: u64) -> Vec<u64> {
+    let elements = channels.saturating_mul(points);
+    if elements <= WHOLE || points <= PER_CHANNEL {
+        return (0..elements).collect();
+    }
+    let mut random = Generator::new(elements ^ points << 32);
+    let one_of = |channel| (0..PER_CHANNEL).map(move |_| channel * points).collect::<Vec<_>>();
+    let firsts = (0..channels).flat_map(one_of);
+    let mut all: Vec<u64> = firsts.map(|first| first + random.below(points)).chain([0, elements - 1]).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// A convolution is linear in its weights: the sum of all output channels, each with a random sign, must be the convolution with the
+/// sum of their weights, at every point of every image. A wrong element shows wherever it is, for the cost of one channel of each group.
+fn check_all_channels(
+    check: &Check<'_>,
+    op: &Convolution,
+    size: (u64, u64),
+    scale: f64,
+) -> Result<(), DeviceError> {
+    let (points, channels) = (size.0 * size.1, op.out_channels);
+    let signs = signs(check, 0, channels);
+    let expected = check.expected("points", (op.batch * points) as usize, || {
+        signed_channels(&check.inputs, op, size, &signs)
+    });
+    let (mut sums, mut squares) = (vec![0.0; expected.len()], vec![0.0; expected.len()]);
+    check.each_chunk(2, |start, found| {
+        for (at, &found) in (start..).zip(found) {
+            let (image, channel, point) = (at / points / channels, at / points % channels, at % points);
+            let place = (image * points + point) as usize;
+            let sign = signs.get(channel as usize).copied().unwrap_or(f64::NAN);
+            if let (Some(sum), Some(square)) = (sums.get_mut(place), squares.get_mut(place)) {
+                *sum += sign * found;
+                *square += found * found;
+            }
+        }
+        Ok(())
+    })?;
+    for (place, ((found, square), expected)) in (0..).zip(sums.iter().zip(&squares).zip(&expected)) {
+        let what = || format!("point {} of image {}, over all channels,", place % points, place / points);
+        check.judge_projection(found - expected, square.sqrt(), (channels, scale), what)?;
+    }
+    Ok(())
+}
+
+/// What the output channels are together, each with its sign, at every point of every image.
+fn signed_channels(inputs: &Inputs, op: &Convolution, size: (u64, u64), signs: &[f64]) -> Vec<f64> {
+    let (points, taps) = (size.0 * size.1, op.terms());
+    let (channels, outputs) = (op.in_channels / op.groups, op.out_channels / op.groups);
+    let mut weights = vec![0.0; (op.groups * taps) as usize];
+    let mut row = vec![0.0; taps as usize];
+    for (channel, sign) in (0..op.out_channels).zip(signs) {
+        inputs.rounded(1, channel * taps, &mut row);
+        let group = (channel / outputs * taps) as usize;
+        let to = weights.get_mut(group..group + row.len()).unwrap_or_default();
+        to.iter_mut().zip(&row).for_each(|(sum, weight)| *sum += sign * weight);
+    }
+    // One output channel for each group, of the channels of all groups together.
+    let one = Convolution { batch: 1, in_channels: channels, out_channels: 1, groups: 1, ..*op };
+    let plane = (channels * op.height * op.width) as usize;
+    let parts: Vec<u64> = (0..op.batch * op.groups).collect();
+    let of_part = |&part: &u64| {
+        let mut input = vec![0.0; plane];
+        inputs.rounded(0, part * plane as u64, &mut input);
+        let group = (part % op.groups * taps) as usize;
+        let weights = weights.get(group..).unwrap_or_default();
+        let at = |values: &[f64], at: u64| values.get(at as usize).copied().unwrap_or(f64::NAN);
+        let element = |index| {
+            convolution_element(&one, |i| at(&input, i), |i| at(weights, i), ConvolutionPoint::of(index, &one, size))
+        };
+        (0..points).map(element).collect::<Vec<f64>>()
+    };
+    let mut all = Vec::with_capacity((op.batch * points) as usize);
+    for of_image in parallel::each(&parts, of_part).chunks(op.groups as usize) {
+        let sum = |point: usize| of_image.iter().filter_map(|part| part.get(point)).sum::<f64>();
+        all.extend((0..points as usize).map(sum));
+    }
+    all
+}
+
+/// The operands of a [`Gemm`], made again from their seed.
+struct GemmFactors<'c> {
+    inputs: &'c Inputs,
+    op: &'c Gemm,
+}
+
+impl Factors for GemmFactors<'_> {
+    fn rows(&self, matrix: u64, rows: std::ops::Range<u64>) -> Vec<Vec<f64>> {
+        lines(self.inputs, &Operand::of_a(self.op, matrix), rows)
+    }
+
+    fn column(&self, matrix: u64, column: u64) -> Vec<f64> {
+        let operand = Operand::of_b(self.op, matrix);
+        let across = Operand { transposed: !operand.transposed, ..operand };
+        lines(self.inputs, &across, column..column + 1).pop().unwrap_or_default()
+    }
+
+    fn element(&self, matrix: u64, row: u64, column: u64, sum: f64) -> f64 {
+        let op = self.op;
+        let old = if op.reads_c() {
+            op.beta * self.inputs.element(op.c_index())((matrix * op.m + row) * op.n + column)
+        } else {
+            0.0
+        };
+        let bias = if op.epilogue == Epilogue::None { 0.0 } else { self.inputs.element(2)(column) };
+        with_epilogue(op.epilogue, op.alpha * sum + old, bias)
+    }
+}
+
+/// Rows `rows` of `operand` as it is used.
+fn lines(inputs: &Inputs, operand: &Operand, rows: std::ops::Range<u64>) -> Vec<Vec<f64>> {
+    let count = (rows.end - rows.start) as usize;
+    if !operand.transposed {
+        return rows
+            .map(|row| {
+                let mut line = vec![0.0; operand.columns as usize];
+                inputs.rounded(operand.buffer, operand.first + row * operand.columns, &mut line);
+                line
+            })
+            .collect();
+    }
+    // Neighboring rows lie next to each other in memory.
+    let mut lines = vec![Vec::with_capacity(operand.rows as usize); count];
+    let mut across = vec![0.0; count];
+    for index in 0..operand.rows {
+        inputs.rounded(operand.buffer, operand.first + index * operand.columns + rows.start, &mut across);
+        lines.iter_mut().zip(&across).for_each(|(line, &value)| line.push(value));
+    }
+    lines
 }
 
 pub(super) fn check_gemm(check: &Check<'_>, op: &Gemm, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-    // Without an epilogue, what stands for its bias is C and not looked at.
-    let (a, b, bias, c) = (check.input(0), check.input(1), check.input(2), check.input(op.c_index()));
-    let per_matrix = op.m * op.n;
-    let mut wanted = positions(op.batch * per_matrix, op.k);
-    // The corners of the first and of the last matrix: edges of tiles go wrong first.
-    for first in [0, (op.batch - 1) * per_matrix] {
-        wanted.extend([0, op.n - 1, per_matrix - op.n, per_matrix - 1].map(|corner| first + corner));
-    }
-    wanted.sort_unstable();
-    wanted.dedup();
-    let element = |&index: &u64| with_epilogue(op.epilogue, gemm_element(op, &a, &b, &c, index), bias(index % op.n));
-    compare_at(check, op.c_index(), &wanted, error, || parallel::each(&wanted, element))?;
-    // GELU is not linear: of its products the sample alone is compared.
+    compare_product(check, op.c_index(), (op.batch, op.m, op.n), &GemmFactors { inputs: &check.inputs, op }, error)?;
+    // GELU is not linear: of its products the samples alone are compared.
     let linear = if op.epilogue == Epilogue::Gelu { 0 } else { op.batch };
     (0..linear).try_for_each(|batch| freivalds(check, op, batch, error.scale))
 }
 
-/// Compares the elements at `wanted`, which is in order, and looks at every other one for NaN and infinity.
+/// Compares the elements at `wanted`, which are in order, and looks at every other one for NaN and infinity.
 pub(super) fn compare_at(
     check: &Check<'_>,
     output: usize,
@@ -79,62 +312,91 @@ pub(super) fn compare_at(
 /// Freivalds (1977): C·r must be alpha·A·(B·r) + beta·C₀·r for a random vector r of signs. An element that is wrong by
 /// more than its row's share of rounding shows, wherever it is, at the cost of three matrix-vector products.
 fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(), DeviceError> {
-    let signs = signs(check, batch, op.n);
-    let expected =
-        check.expected(&format!("rows of matrix {batch}"), op.m as usize, || projected(check, op, batch, &signs));
-    compare_rows(check, (op.c_index(), batch), &signs, &expected, scale)
+    let vectors: Vec<Vec<f64>> =
+        (0..PROJECTIONS as u64).map(|index| signs(check, batch * PROJECTIONS as u64 + index, op.n)).collect();
+    let expected = check.expected(&format!("rows of matrix {batch}"), op.m as usize * PROJECTIONS, || {
+        projected(&check.inputs, op, batch, &vectors).concat()
+    });
+    compare_rows(check, (op.c_index(), batch), &vectors, &expected, scale)
 }
 
-/// The vector that columns of matrix `batch` are multiplied by.
-pub(super) fn signs(check: &Check<'_>, batch: u64, columns: u64) -> Vec<f64> {
-    let mut random = Generator::new(check.seed ^ batch);
+/// Vector `index` of signs that columns are multiplied by.
+fn signs(check: &Check<'_>, index: u64, columns: u64) -> Vec<f64> {
+    let mut random = Generator::new(check.inputs.seed ^ index);
     (0..columns).map(|_| if random.word() & 1 == 0 { 1.0 } else { -1.0 }).collect()
 }
 
-/// Whether each row of matrix `batch` of buffer `output`, multiplied by `signs`, is what is `expected` of it.
+/// The vectors of signs for a single matrix of `columns` columns.
+pub(super) fn projections(check: &Check<'_>, columns: u64) -> Vec<Vec<f64>> {
+    (0..PROJECTIONS as u64).map(|index| signs(check, index, columns)).collect()
+}
+
+/// Whether each row of matrix `batch` of buffer `output`, multiplied by each of `vectors`, is what is `expected` of it: all rows by
+/// the first vector, then all by the next.
 pub(super) fn compare_rows(
     check: &Check<'_>,
     (output, batch): (usize, u64),
-    signs: &[f64],
+    vectors: &[Vec<f64>],
     expected: &[f64],
     scale: f64,
 ) -> Result<(), DeviceError> {
-    let columns = signs.len() as u64;
+    let columns = vectors.first().map_or(0, Vec::len);
+    let rows = expected.len() / vectors.len().max(1);
     let mut row = Vec::new();
-    // The errors of a row's n elements add up with random signs; see `tolerance` for the rest.
-    let limit = tolerance(check.operation) * scale * (columns as f64).sqrt();
-    let first = batch * expected.len() as u64;
-    for (index, expected) in (0..).zip(expected) {
-        check.read_numbers(output, (first + index) * columns, signs.len(), &mut row)?;
-        let found: f64 = row.iter().zip(signs).map(|(value, sign)| value * sign).sum();
-        let difference = (found - expected).abs();
-        if difference.is_nan() || difference > limit {
-            let place = format!("row {index} of matrix {batch}");
-            return Err(check.wrong(&format!("{place} is off by {difference:.1e} in Freivalds' check ({limit:.1e})")));
+    for index in 0..rows {
+        let start = (batch * rows as u64 + index as u64) * columns as u64;
+        check.read_numbers(output, start, columns, &mut row)?;
+        let length = dot(&row, &row).sqrt();
+        for (vector, expected) in vectors.iter().zip(expected.chunks(rows.max(1))) {
+            let expected = expected.get(index).copied().unwrap_or(f64::NAN);
+            let what = || format!("row {index} of matrix {batch}");
+            check.judge_projection(dot(&row, vector) - expected, length, (columns as u64, scale), what)?;
         }
     }
     Ok(())
 }
 
-/// alpha·A·(B·r) + beta·C₀·r, and bias·r for each row where there is one.
-fn projected(check: &Check<'_>, op: &Gemm, batch: u64, signs: &[f64]) -> Vec<f64> {
-    let b_signs = multiply(check, &Operand::of_b(op, batch), signs);
-    let mut expected = multiply(check, &Operand::of_a(op, batch), &b_signs);
-    for value in &mut expected {
+impl Check<'_> {
+    /// Judges the difference of two sums of `terms` elements with random signs, whose found elements are together as long as
+    /// `length`: their errors add up with random signs, too.
+    fn judge_projection(
+        &self,
+        difference: f64,
+        length: f64,
+        (terms, scale): (u64, f64),
+        what: impl FnOnce() -> String,
+    ) -> Result<(), DeviceError> {
+        let root = (terms as f64).sqrt();
+        let rounding = ROW_STEPS * self.bound.rounding * (length + self.bound.smallest_normal * root);
+        let limit = rounding + self.bound.sums * scale * root;
+        let difference = difference.abs();
+        if difference <= limit {
+            return Ok(());
+        }
+        Err(self.wrong(&format!("{} is off by {difference:.1e} in Freivalds' check ({limit:.1e} allowed)", what())))
+    }
+}
+
+/// alpha·A·(B·r) + beta·C₀·r, and bias·r for each row where there is one, for each r of `vectors`.
+fn projected(inputs: &Inputs, op: &Gemm, batch: u64, vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let b_signs = multiply(inputs, &Operand::of_b(op, batch), vectors);
+    let mut all = multiply(inputs, &Operand::of_a(op, batch), &b_signs);
+    for value in all.iter_mut().flatten() {
         *value *= op.alpha;
     }
     if op.reads_c() {
-        let old = multiply(check, &Operand::of_c(op, batch), signs);
-        expected.iter_mut().zip(old).for_each(|(value, old)| *value += op.beta * old);
+        let old = multiply(inputs, &Operand::of_c(op, batch), vectors);
+        all.iter_mut().flatten().zip(old.iter().flatten()).for_each(|(value, old)| *value += op.beta * old);
     }
     if op.epilogue == Epilogue::Bias {
-        let bias = check.input(2);
-        let each: f64 = (0..).zip(signs).map(|(column, sign)| bias(column) * sign).sum();
-        for value in &mut expected {
-            *value += each;
+        let mut bias = vec![0.0; op.n as usize];
+        inputs.rounded(2, 0, &mut bias);
+        for (expected, signs) in all.iter_mut().zip(vectors) {
+            let each = dot(&bias, signs);
+            expected.iter_mut().for_each(|value| *value += each);
         }
     }
-    expected
+    all
 }
 
 /// A matrix as it lies in memory, and which way it is used.
@@ -162,20 +424,21 @@ impl Operand {
     }
 }
 
-/// The operand, made again from its seed, times `vector`.
-fn multiply(check: &Check<'_>, operand: &Operand, vector: &[f64]) -> Vec<f64> {
-    let dtype = check.specs.get(operand.buffer).map_or(rsb_model::Dtype::F32, |spec| spec.dtype);
-    let values = check.values(operand.buffer);
+/// The operand, made again from its seed, times each of `vectors`.
+fn multiply(inputs: &Inputs, operand: &Operand, vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let mut row = vec![0.0; operand.columns as usize];
-    let mut result = vec![0.0; if operand.transposed { operand.columns } else { operand.rows } as usize];
+    let length = if operand.transposed { operand.columns } else { operand.rows } as usize;
+    let mut results = vec![vec![0.0; length]; vectors.len()];
     for index in 0..operand.rows {
-        rounded_values(dtype, &values, operand.first + index * operand.columns, &mut row);
-        if operand.transposed {
-            let factor = vector.get(index as usize).copied().unwrap_or(f64::NAN);
-            result.iter_mut().zip(&row).for_each(|(sum, value)| *sum += value * factor);
-        } else if let Some(slot) = result.get_mut(index as usize) {
-            *slot = row.iter().zip(vector).map(|(value, factor)| value * factor).sum();
+        inputs.rounded(operand.buffer, operand.first + index * operand.columns, &mut row);
+        for (result, vector) in results.iter_mut().zip(vectors) {
+            if operand.transposed {
+                let factor = vector.get(index as usize).copied().unwrap_or(f64::NAN);
+                result.iter_mut().zip(&row).for_each(|(sum, value)| *sum += value * factor);
+            } else if let Some(slot) = result.get_mut(index as usize) {
+                *slot = dot(&row, vector);
+            }
         }
     }
-    result
+    results
 }

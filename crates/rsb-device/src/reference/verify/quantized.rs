@@ -1,42 +1,54 @@
 //! The check of products with weights of few bits: fixed samples of elements, and Freivalds' check of the whole.
 
-use super::product::{compare_at, compare_rows, positions, signs};
-use super::rows::numbers;
-use super::{Check, ErrorMeter};
+use std::ops::Range;
+
+use super::product::{Factors, compare_product, compare_rows, dot, projections};
+use super::{Check, ErrorMeter, Inputs};
 use crate::device::DeviceError;
 use crate::operation::QuantizedProduct;
 
-pub(super) fn check(check: &Check<'_>, op: &QuantizedProduct, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-    let a = |row: u64| numbers(check, 0, row * op.k..(row + 1) * op.k);
-    let elements = op.m * op.n;
-    let mut wanted = positions(elements, op.k);
-    // Edges of tiles go wrong first.
-    wanted.extend([0, op.n - 1, elements - op.n, elements - 1]);
-    wanted.sort_unstable();
-    wanted.dedup();
-    let element = |&index: &u64| {
-        let (row, column) = (index / op.n, index % op.n);
-        dot(&a(row), &weights(check, op, column))
-    };
-    compare_at(check, 3, &wanted, error, || wanted.iter().map(element).collect())?;
-    let signs = signs(check, 0, op.n);
-    let expected = check.expected("rows", op.m as usize, || {
-        let mut sums = vec![0.0; op.k as usize];
-        for (column, sign) in (0..).zip(&signs) {
-            sums.iter_mut().zip(weights(check, op, column)).for_each(|(sum, weight)| *sum += sign * weight);
-        }
-        (0..op.m).map(|row| dot(&a(row), &sums)).collect()
-    });
-    compare_rows(check, (3, 0), &signs, &expected, error.scale)
+/// The operands of a [`QuantizedProduct`], made again from their seed.
+struct QuantizedFactors<'c> {
+    inputs: &'c Inputs,
+    op: &'c QuantizedProduct,
 }
 
-fn dot(x: &[f64], y: &[f64]) -> f64 {
-    x.iter().zip(y).map(|(x, y)| x * y).sum()
+impl Factors for QuantizedFactors<'_> {
+    fn rows(&self, _: u64, rows: Range<u64>) -> Vec<Vec<f64>> {
+        rows.map(|row| self.inputs.numbers(0, row * self.op.k..(row + 1) * self.op.k)).collect()
+    }
+
+    fn column(&self, _: u64, column: u64) -> Vec<f64> {
+        weights(self.inputs, self.op, column)
+    }
+
+    fn element(&self, _: u64, _: u64, _: u64, sum: f64) -> f64 {
+        sum
+    }
+}
+
+pub(super) fn check(check: &Check<'_>, op: &QuantizedProduct, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+    let factors = QuantizedFactors { inputs: &check.inputs, op };
+    compare_product(check, 3, (1, op.m, op.n), &factors, error)?;
+    let vectors = projections(check, op.n);
+    let expected = check.expected("rows", op.m as usize * vectors.len(), || {
+        let mut sums = vec![vec![0.0; op.k as usize]; vectors.len()];
+        for column in 0..op.n {
+            let weights = weights(&check.inputs, op, column);
+            for (sums, signs) in sums.iter_mut().zip(&vectors) {
+                let sign = signs.get(column as usize).copied().unwrap_or(f64::NAN);
+                sums.iter_mut().zip(&weights).for_each(|(sum, weight)| *sum += sign * weight);
+            }
+        }
+        let rows = factors.rows(0, 0..op.m);
+        sums.iter().flat_map(|sums| rows.iter().map(|row| dot(row, sums))).collect()
+    });
+    compare_rows(check, (3, 0), &vectors, &expected, error.scale)
 }
 
 /// What row `row` of the weights stands for.
-fn weights(check: &Check<'_>, op: &QuantizedProduct, row: u64) -> Vec<f64> {
-    let bytes = numbers(check, 1, row * op.row_bytes()..(row + 1) * op.row_bytes());
+fn weights(inputs: &Inputs, op: &QuantizedProduct, row: u64) -> Vec<f64> {
+    let bytes = inputs.numbers(1, row * op.row_bytes()..(row + 1) * op.row_bytes());
     let bytes: Vec<u8> = bytes.iter().map(|&number| (number as i8).cast_unsigned()).collect();
-    op.numbers(&bytes, &numbers(check, 2, row * op.groups()..(row + 1) * op.groups()))
+    op.numbers(&bytes, &inputs.numbers(2, row * op.groups()..(row + 1) * op.groups()))
 }

@@ -61,7 +61,7 @@ impl Prepared for Training<'_> {
         fields.set("model_size_gb", self.shape.model_bytes() as f64 / 1e9);
         fields.set("batch_size", batch);
         fields.set("init", "random uniform in [-1, 1)");
-        fields.set("accuracy_error", self.step.accuracy_error);
+        self.step.accuracy.set(&mut fields);
         fields.set("time_ms", time_ns / 1e6);
         fields.set("time_per_step_ms", time_ns / 1e6);
         fields.set("communication_overhead_ms", (with - without).max(0.0) / 1e6);

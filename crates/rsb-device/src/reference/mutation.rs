@@ -1,0 +1,611 @@
+//! Wrong results on purpose: what verification must not accept.
+//!
+//! Each mutation is a defect that kernels have had: a part of a sum left out, a stale buffer, a forgotten bias. It is made on the
+//! device itself, by its own kernel with changed inputs, or by changing what the kernel wrote, and verified like any result.
+
+use rsb_model::Dtype;
+
+use super::{attended_row, fill, verify};
+use crate::convert::{decode, encode};
+use crate::device::{Buffer, Device, DeviceError, Options};
+use crate::operation::{
+    Attention, BufferSpec, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory, MemoryStream,
+    Normalize, NormalizeOp, Operation, OutputWidth, PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores,
+    StreamPattern, Transfer, TransferDirection, named,
+};
+
+/// A defect of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutation {
+    /// Nothing was written.
+    NotLaunched,
+    /// The output is all zeros.
+    Zeros,
+    /// The output is that of other inputs.
+    Stale,
+    /// A twentieth of the terms of each sum is left out, at least one.
+    MissingTerms,
+    /// One row is 5 % too large.
+    WrongRow,
+    /// One element is off by a quarter of the largest, in an output of at most 4,096 elements.
+    WrongElement,
+    /// A tile of 16 by 16 elements is zero, in a larger one.
+    WrongTile,
+    /// Two inputs of one size are swapped.
+    SwappedOperands,
+    /// The bias is not added.
+    ForgottenBias,
+    /// What the output held before is not added.
+    ForgottenC,
+    /// A factor or scale is taken as one.
+    ForgottenScale,
+    /// Each query of causal attention looks at one position too many.
+    MaskOffByOne,
+}
+
+named!(
+    Mutation,
+    "mutation",
+    NotLaunched = "not-launched",
+    Zeros = "zeros",
+    Stale = "stale",
+    MissingTerms = "missing-terms",
+    WrongRow = "wrong-row",
+    WrongElement = "wrong-element",
+    WrongTile = "wrong-tile",
+    SwappedOperands = "swapped-operands",
+    ForgottenBias = "forgotten-bias",
+    ForgottenC = "forgotten-c",
+    ForgottenScale = "forgotten-scale",
+    MaskOffByOne = "mask-off-by-one",
+);
+
+/// Outputs of up to that many elements are compared whole, so that a single wrong element must be found.
+const WHOLE: u64 = 4096;
+
+/// Rows and columns of [`Mutation::WrongTile`].
+const TILE: u64 = 16;
+
+/// What verification made of an operation and its mutations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MutationReport {
+    /// The `accuracy_error` of the correct result.
+    pub accuracy_error: f64,
+    /// The largest that would have been accepted.
+    pub accuracy_limit: f64,
+    /// The mutations that apply to the operation and change its result.
+    pub tried: Vec<Mutation>,
+    /// Those whose result was accepted.
+    pub survived: Vec<Mutation>,
+}
+
+/// Launches `operation` once on `device`, verifies it, and then verifies each mutation of it.
+///
+/// # Errors
+/// If the device cannot do the operation, or its correct result is not accepted.
+pub fn survivors(
+    device: &dyn Device,
+    operation: &Operation,
+    options: &Options,
+    seed: u64,
+) -> Result<MutationReport, DeviceError> {
+    survivors_of(device, operation, options, (seed, Mutation::ALL))
+}
+
+fn survivors_of(
+    device: &dyn Device,
+    operation: &Operation,
+    options: &Options,
+    (seed, mutations): (u64, &[Mutation]),
+) -> Result<MutationReport, DeviceError> {
+    let specs = operation.buffers();
+    let buffers: Vec<Buffer> = specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
+    let (Some(output), Some(&output_spec)) = (buffers.last(), specs.last()) else {
+        return Ok(MutationReport { accuracy_error: 0.0, accuracy_limit: 0.0, tried: Vec::new(), survived: Vec::new() });
+    };
+    let mut bench = Bench { device, operation, options, seed, specs: &specs, buffers: &buffers, sums_in: None };
+    let correct = bench.launched(&mut |_| Ok(()))?;
+    let accuracy_error = bench.verify()?;
+    let accuracy_limit = super::tolerance(operation, bench.sums_in);
+    let (mut tried, mut survived) = (Vec::new(), Vec::new());
+    for &mutation in mutations {
+        let Some(wrong) = bench.mutated(mutation, output_spec, &correct)? else { continue };
+        if wrong == correct {
+            continue;
+        }
+        fill(device, operation, &buffers, seed)?;
+        device.write(output, 0, &wrong)?;
+        tried.push(mutation);
+        if bench.verify().is_ok() {
+            survived.push(mutation);
+        }
+    }
+    Ok(MutationReport { accuracy_error, accuracy_limit, tried, survived })
+}
+
+/// Changes inputs on the device after they were filled.
+type Change<'c> = &'c mut dyn FnMut(&Bench<'_>) -> Result<(), DeviceError>;
+
+struct Bench<'b> {
+    device: &'b dyn Device,
+    operation: &'b Operation,
+    options: &'b Options,
+    seed: u64,
+    specs: &'b [BufferSpec],
+    buffers: &'b [Buffer],
+    sums_in: Option<Dtype>,
+}
+
+impl Bench<'_> {
+    /// The output of the operation on inputs that were changed.
+    fn launched(&mut self, change: Change<'_>) -> Result<Vec<u8>, DeviceError> {
+        fill(self.device, self.operation, self.buffers, self.seed)?;
+        change(self)?;
+        let mut kernel = self.device.prepare(self.operation, self.options, self.buffers)?;
+        let mut stream = self.device.stream()?;
+        kernel.launch()?;
+        stream.synchronize()?;
+        self.sums_in = kernel.sums_in();
+        self.read(self.buffers.len() - 1)
+    }
+
+    fn verify(&self) -> Result<f64, DeviceError> {
+        verify(self.device, self.operation, self.buffers, self.seed, self.sums_in)
+    }
+
+    fn read(&self, index: usize) -> Result<Vec<u8>, DeviceError> {
+        let mut bytes = vec![0; self.specs.get(index).map_or(0, |spec| spec.bytes() as usize)];
+        if let Some(buffer) = self.buffers.get(index) {
+            self.device.read(buffer, 0, &mut bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    fn numbers(&self, index: usize) -> Result<Vec<f64>, DeviceError> {
+        let dtype = self.specs.get(index).map_or(Dtype::F32, |spec| spec.dtype);
+        Ok(decode(dtype, &self.read(index)?))
+    }
+
+    /// Changes the elements of input `index`.
+    fn change(&self, index: usize, to: &mut dyn FnMut(usize, f64) -> f64) -> Result<(), DeviceError> {
+        let (Some(buffer), Some(spec)) = (self.buffers.get(index), self.specs.get(index)) else { return Ok(()) };
+        let changed: Vec<f64> = (0..).zip(self.numbers(index)?).map(|(at, value)| to(at, value)).collect();
+        self.device.write(buffer, 0, &encode(spec.dtype, &changed))
+    }
+
+    /// Does `operation`, which has the same buffers, in place of its own.
+    fn instead(&mut self, operation: &Operation) -> Result<Vec<u8>, DeviceError> {
+        fill(self.device, self.operation, self.buffers, self.seed)?;
+        let mut kernel = self.device.prepare(operation, self.options, self.buffers)?;
+        let mut stream = self.device.stream()?;
+        kernel.launch()?;
+        stream.synchronize()?;
+        self.read(self.buffers.len() - 1)
+    }
+
+    /// The output with `mutation`; nothing if the operation has no such defect.
+    fn mutated(
+        &mut self,
+        mutation: Mutation,
+        output: BufferSpec,
+        correct: &[u8],
+    ) -> Result<Option<Vec<u8>>, DeviceError> {
+        let is_word = output.dtype == Dtype::I8 && output.elements == 8 && !is_elementwise(self.operation);
+        let edited = |edit: &mut dyn FnMut(&mut Vec<f64>)| {
+            let mut numbers = decode(output.dtype, correct);
+            edit(&mut numbers);
+            Some(encode(output.dtype, &numbers))
+        };
+        let largest = decode(output.dtype, correct).into_iter().map(f64::abs).fold(0.0, f64::max);
+        Ok(match mutation {
+            Mutation::NotLaunched => {
+                fill(self.device, self.operation, self.buffers, self.seed)?;
+                Some(self.read(self.buffers.len() - 1)?)
+            }
+            Mutation::Zeros => Some(vec![0; correct.len()]),
+            Mutation::Stale => {
+                self.seed ^= 1;
+                let stale = self.launched(&mut |_| Ok(()));
+                self.seed ^= 1;
+                Some(stale?)
+            }
+            _ if is_word => None,
+            Mutation::WrongRow => {
+                let width = row_width(self.operation, output.elements) as usize;
+                let row = output.elements as usize / width.max(1) / 2;
+                // A twentieth is less than a step of these types.
+                let factor = if output.dtype.bits() < 16 { 1.25 } else { 1.05 };
+                edited(&mut |numbers| numbers.iter_mut().skip(row * width).take(width).for_each(|x| *x *= factor))
+            }
+            Mutation::WrongElement if output.elements <= WHOLE => {
+                let at = output.elements as usize * 5 / 7;
+                edited(&mut |numbers| {
+                    if let Some(x) = numbers.get_mut(at) {
+                        let off = (largest / 4.0).max(f64::from(u8::from(output.dtype.bits() < 16)));
+                        *x += if *x > 0.0 { -off } else { off };
+                    }
+                })
+            }
+            Mutation::WrongTile if output.elements > WHOLE => {
+                let width = row_width(self.operation, output.elements);
+                let (top, left) = (output.elements / width / 2 / TILE * TILE, width / 2 / TILE * TILE);
+                let in_tile = |at: u64| (top..top + TILE).contains(&(at / width)) && (left..left + TILE).contains(&(at % width));
+                edited(&mut |numbers| (0..).zip(numbers).filter(|(at, _)| in_tile(*at)).for_each(|(_, x)| *x = 0.0))
+            }
+            Mutation::MissingTerms => {
+                let Some(Terms { input, count, term }) = terms(self.operation) else { return Ok(None) };
+                let first = count - count.div_ceil(20);
+                Some(self.launched(&mut |bench| {
+                    bench.change(input, &mut |at, value| if term(at as u64) >= first { 0.0 } else { value })
+                })?)
+            }
+            Mutation::SwappedOperands => {
+                let Some([first, second]) = swappable(self.operation, self.specs) else { return Ok(None) };
+                Some(self.launched(&mut |bench| {
+                    let (a, b) = (bench.numbers(first)?, bench.numbers(second)?);
+                    bench.change(first, &mut |at, _| b.get(at).copied().unwrap_or(0.0))?;
+                    bench.change(second, &mut |at, _| a.get(at).copied().unwrap_or(0.0))
+                })?)
+            }
+            Mutation::ForgottenBias => {
+                let Some(input) = bias(self.operation) else { return Ok(None) };
+                Some(self.launched(&mut |bench| bench.change(input, &mut |_, _| 0.0))?)
+            }
+            Mutation::ForgottenC => match self.operation {
+                Operation::Gemm(op) if op.reads_c() => {
+                    Some(self.launched(&mut |bench| bench.change(op.c_index(), &mut |_, _| 0.0))?)
+                }
+                _ => None,
+            },
+            Mutation::ForgottenScale => match self.operation {
+                Operation::Gemm(op) if op.alpha != 1.0 => {
+                    Some(self.instead(&Operation::Gemm(Gemm { alpha: 1.0, ..*op }))?)
+                }
+                Operation::Quantized(_) => Some(self.launched(&mut |bench| bench.change(2, &mut |_, _| 1.0))?),
+                Operation::Normalize(op) if op.op != NormalizeOp::Softmax => {
+                    Some(self.launched(&mut |bench| bench.change(1, &mut |_, _| 1.0))?)
+                }
+                _ => None,
+            },
+            Mutation::MaskOffByOne => match self.operation {
+                Operation::Attention(op) if op.causal && op.queries > 1 => Some(self.seen_too_far(op)?),
+                _ => None,
+            },
+            Mutation::WrongElement | Mutation::WrongTile => None,
+        })
+    }
+
+    /// Attention whose queries look at one position too many, if there is one; no kernel here can be made to do it.
+    fn seen_too_far(&self, op: &Attention) -> Result<Vec<u8>, DeviceError> {
+        fill(self.device, self.operation, self.buffers, self.seed)?;
+        let (queries, keys, values) = (self.numbers(0)?, self.numbers(1)?, self.numbers(2)?);
+        let rows = (0..).zip(queries.chunks_exact(op.head_dim as usize)).flat_map(|(row, query)| {
+            let mut seen = op.seen(row);
+            if op.reach(row) < op.positions {
+                seen.end += op.head_dim;
+            }
+            let part = |all: &[f64]| all.get(seen.start as usize..seen.end as usize).unwrap_or_default().to_vec();
+            attended_row(query, &part(&keys), &part(&values))
+        });
+        Ok(encode(op.dtype, &rows.collect::<Vec<f64>>()))
+    }
+}
+
+const fn is_elementwise(operation: &Operation) -> bool {
+    matches!(operation, Operation::Elementwise(_))
+}
+
+/// Elements of a row of the output, for [`Mutation::WrongRow`] and [`Mutation::WrongTile`]. Rows of a convolution are its channels.
+fn row_width(operation: &Operation, elements: u64) -> u64 {
+    let width = match operation {
+        Operation::Gemm(op) => op.n,
+        Operation::Quantized(op) => op.n,
+        Operation::Normalize(op) => op.columns,
+        Operation::Attention(op) => op.head_dim,
+        Operation::Convolution(op) => op.output_size().map_or(1, |(rows, columns)| rows * columns),
+        Operation::Gather(op) => op.width,
+        Operation::Rearrange(op) => op.width,
+        _ => 64,
+    };
+    width.clamp(1, elements.max(1))
+}
+
+/// The terms of the sums of an operation, as elements of one of its inputs.
+struct Terms {
+    input: usize,
+    count: u64,
+    /// Which term an element of the input belongs to.
+    term: Box<dyn Fn(u64) -> u64>,
+}
+
+fn terms(operation: &Operation) -> Option<Terms> {
+    let of = |input, count, term: Box<dyn Fn(u64) -> u64>| Some(Terms { input, count, term });
+    match *operation {
+        Operation::Gemm(op) if op.transpose_a => of(0, op.k, Box::new(move |at| at / op.m % op.k)),
+        Operation::Gemm(op) => of(0, op.k, Box::new(move |at| at % op.k)),
+        Operation::Quantized(op) => of(0, op.k, Box::new(move |at| at % op.k)),
+        Operation::Convolution(op) => of(1, op.terms(), Box::new(move |at| at % op.terms())),
+        // Of the second product: values that are looked at.
+        Operation::Attention(op) => {
+            of(2, op.positions, Box::new(move |at| at / op.head_dim % op.capacity))
+        }
+        Operation::Reduce(Reduce { op: ReduceOp::Sum | ReduceOp::Mean, elements, .. }) => {
+            of(0, elements, Box::new(|at| at))
+        }
+        _ => None,
+    }
+}
+
+/// Two inputs of one type and size that do not play the same part.
+fn swappable(operation: &Operation, specs: &[BufferSpec]) -> Option<[usize; 2]> {
+    let pair = match operation {
+        Operation::Gemm(_) => [0, 1],
+        Operation::Attention(_) => [1, 2],
+        Operation::Stream(op) if op.pattern == StreamPattern::Triad => [0, 1],
+        Operation::Normalize(op) if op.op == NormalizeOp::LayerNorm => [1, 2],
+        _ => return None,
+    };
+    let [first, second] = pair.map(|index| specs.get(index));
+    if first == second { Some(pair) } else { None }
+}
+
+fn bias(operation: &Operation) -> Option<usize> {
+    match operation {
+        Operation::Gemm(op) if op.epilogue != Epilogue::None => Some(2),
+        Operation::Normalize(op) if op.op == NormalizeOp::LayerNorm => Some(2),
+        _ => None,
+    }
+}
+
+/// Operations of every kind in every type that has a reference, small enough to be verified in milliseconds: outputs that are compared
+/// whole, and larger ones of which samples are.
+pub fn operations() -> Vec<Operation> {
+    let mut all = Vec::new();
+    for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
+        for &pattern in StreamPattern::ALL {
+            all.push(Operation::Stream(MemoryStream { pattern, dtype, elements: 5003, stores: Stores::Temporal }));
+        }
+        for &op in ElementwiseOp::ALL {
+            all.extend([3001, 40_000].map(|elements| Operation::Elementwise(Elementwise { op, dtype, elements })));
+        }
+        for &op in ReduceOp::ALL {
+            all.push(Operation::Reduce(Reduce { op, dtype, elements: 10_007 }));
+        }
+        for &op in NormalizeOp::ALL {
+            for (rows, columns) in [(7, 302), (64, 256)] {
+                all.push(Operation::Normalize(Normalize { op, dtype, rows, columns }));
+            }
+        }
+        for rotary in [false, true] {
+            all.push(Operation::Rearrange(Rearrange {
+                dtype,
+                batch: 2,
+                rows: 5,
+                columns: 3,
+                width: 8,
+                capacity: 11,
+                position: 4,
+                rotary,
+            }));
+        }
+        for (queries, heads) in [(24, 2), (64, 4)] {
+            let (batch, kv_heads, head_dim) = (1, heads / 2, 32);
+            let (positions, capacity, causal) = (queries, queries + 8, true);
+            let attention = Attention {
+                dtype,
+                batch,
+                heads,
+                kv_heads,
+                head_dim,
+                queries,
+                positions,
+                capacity,
+                causal,
+            };
+            all.extend([true, false].map(|causal| Operation::Attention(Attention { causal, ..attention })));
+        }
+        for (batch, out_channels, groups) in [(1, 8, 1), (2, 64, 2)] {
+            all.push(Operation::Convolution(Convolution {
+                dtype,
+                batch,
+                in_channels: 16,
+                out_channels,
+                height: 14,
+                width: 16,
+                kernel_height: 3,
+                kernel_width: 3,
+                stride: 1,
+                padding: 1,
+                dilation: 1,
+                groups,
+            }));
+        }
+        for (weights, n) in [(Dtype::I8, 40), (Dtype::I4, 600)] {
+            all.push(Operation::Quantized(QuantizedProduct { dtype, weights, m: 9, n, k: 256, group: 64 }));
+        }
+    }
+    for &op in &[ElementwiseOp::Add, ElementwiseOp::Relu] {
+        all.push(Operation::Elementwise(Elementwise { op, dtype: Dtype::I8, elements: 3001 }));
+    }
+    all.push(Operation::PointerChase(PointerChase { nodes: 500, line_bytes: 128, accesses: 700, seed: 1 }));
+    all.push(Operation::Gather(Gather { dtype: Dtype::F16, of: 40, rows: 100, width: 48 }));
+    all.extend(TransferDirection::ALL.iter().map(|&direction| {
+        Operation::Transfer(Transfer { direction, host_memory: HostMemory::Pinned, bytes: 40_000 })
+    }));
+    for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8] {
+        let alpha = if dtype == Dtype::I8 { 2.0 } else { 0.5 };
+        // Some libraries multiply fp8 in this form alone.
+        let transpose_b = dtype == Dtype::Fp8;
+        for stored in [OutputWidth::Wide, OutputWidth::AsInputs] {
+            all.push(Operation::Gemm(Gemm { stored, transpose_b, ..Gemm::new(dtype, 64, 64, 4096) }));
+        }
+        for (m, n, k) in [(40, 48, 1024), (96, 160, 320)] {
+            let plain = Gemm { transpose_b, ..Gemm::new(dtype, m, n, k) };
+            all.extend(
+                [
+                    plain,
+                    Gemm { alpha, beta: alpha, ..plain },
+                    Gemm { batch: 2, stored: OutputWidth::AsInputs, ..plain },
+                    Gemm { epilogue: Epilogue::Bias, ..plain },
+                    Gemm { epilogue: Epilogue::Gelu, stored: OutputWidth::AsInputs, ..plain },
+                ]
+                .map(Operation::Gemm),
+            );
+        }
+    }
+    // Sums of i8 do not fit in i8.
+    all.retain(|operation| !matches!(operation, Operation::Gemm(op) if op.dtype == Dtype::I8 && op.is_narrowed()));
+    all
+}
+
+/// The name of `operation` in a table of mutations: its own and its sizes.
+pub fn label(operation: &Operation) -> String {
+    let dtype = operation.dtype().map(|dtype| format!(" {dtype}")).unwrap_or_default();
+    let sizes = match operation {
+        Operation::Gemm(op) => {
+            let output = if op.is_narrowed() { ", as inputs" } else { "" };
+            let epilogue = if op.epilogue == Epilogue::None { String::new() } else { format!(", {}", op.epilogue) };
+            let old = if op.reads_c() { ", beta" } else { "" };
+            format!(" {}x{}x{}x{}{output}{epilogue}{old}", op.batch, op.m, op.n, op.k)
+        }
+        Operation::Quantized(op) => format!(" {} {}x{}x{}", op.weights, op.m, op.n, op.k),
+        Operation::Attention(op) => format!(" {}x{}{}", op.rows(), op.positions, if op.causal { ", causal" } else { "" }),
+        Operation::Convolution(op) => format!(" {}x{}", op.batch, op.out_channels),
+        other => format!(" {}", other.buffers().last().map_or(0, |spec| spec.elements)),
+    };
+    format!("{}{dtype}{sizes}", operation.name())
+}
+
+
+/// What became of one operation by one provider over several seeds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperationReport {
+    /// Its name and sizes.
+    pub label: String,
+    /// Who did it, if it was asked for by name.
+    pub provider: Option<String>,
+    /// The largest `accuracy_error` of a correct result.
+    pub largest_error: f64,
+    /// The largest that would have been accepted.
+    pub accuracy_limit: f64,
+    /// Mutations tried.
+    pub tried: Vec<Mutation>,
+    /// Mutations that were accepted, each with its seed.
+    pub survived: Vec<(Mutation, u64)>,
+}
+
+/// Runs all of [`operations`] on `device` by each of `providers`, `None` being its own choice: verified with each of `seeds`, and
+/// with all mutations for the first `mutated` of these. What the device cannot do is left out.
+///
+/// # Errors
+/// If a correct result is not accepted, or a launch or copy fails.
+pub fn check_device(
+    device: &dyn Device,
+    providers: &[Option<&str>],
+    seeds: std::ops::Range<u64>,
+    mutated: u64,
+) -> Result<Vec<OperationReport>, DeviceError> {
+    let mut reports = Vec::new();
+    for operation in operations() {
+        for provider in providers {
+            // Providers differ in products alone.
+            if provider.is_some() && !matches!(operation, Operation::Gemm(_)) {
+                continue;
+            }
+            let options = Options { provider: provider.map(str::to_owned), ..Options::default() };
+            match check_operation(device, &operation, &options, (seeds.clone(), mutated)) {
+                Ok(report) => reports.push(report),
+                Err(DeviceError::Unsupported(_)) => {}
+                Err(DeviceError::Failed(mut reason)) => {
+                    reason.what = format!("{} ({})", reason.what, label(&operation));
+                    return Err(DeviceError::Failed(reason));
+                }
+            }
+        }
+    }
+    Ok(reports)
+}
+
+fn check_operation(
+    device: &dyn Device,
+    operation: &Operation,
+    options: &Options,
+    (seeds, mutated): (std::ops::Range<u64>, u64),
+) -> Result<OperationReport, DeviceError> {
+    let mut report = OperationReport {
+        label: label(operation),
+        provider: options.provider.clone(),
+        largest_error: 0.0,
+        accuracy_limit: 0.0,
+        tried: Vec::new(),
+        survived: Vec::new(),
+    };
+    let first = seeds.start;
+    for seed in seeds {
+        let mutations = if seed - first < mutated { Mutation::ALL } else { &[] };
+        let found = survivors_of(device, operation, options, (seed, mutations))?;
+        report.largest_error = report.largest_error.max(found.accuracy_error);
+        report.accuracy_limit = found.accuracy_limit;
+        for mutation in found.tried {
+            if !report.tried.contains(&mutation) {
+                report.tried.push(mutation);
+            }
+        }
+        report.survived.extend(found.survived.into_iter().map(|mutation| (mutation, seed)));
+    }
+    Ok(report)
+}
+
+/// Seeds of a slow test: a thousand, or as many as the environment variable `RSB_SEEDS` says.
+pub fn seeds_of_slow_test() -> u64 {
+    std::env::var("RSB_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1000)
+}
+
+/// The accepted mutations in `reports`, one line each.
+pub fn accepted(reports: &[OperationReport]) -> Vec<String> {
+    let lines = reports.iter().flat_map(|report| {
+        let provider = report.provider.as_deref().map(|name| format!(" by {name}")).unwrap_or_default();
+        report.survived.iter().map(move |(mutation, seed)| format!("{}{provider}: {mutation}, seed {seed}", report.label))
+    });
+    lines.collect()
+}
+
+/// A table of `reports` for people: the largest error as a share of its limit, and mutations tried and accepted. Operations of one
+/// name, type and provider share a row.
+pub fn table(reports: &[OperationReport]) -> String {
+    use std::collections::BTreeMap;
+    use std::fmt::Write;
+
+    struct Row {
+        operations: usize,
+        largest_error: f64,
+        limit: f64,
+        tried: usize,
+        survived: usize,
+    }
+    let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+    for report in reports {
+        let provider = report.provider.as_deref().unwrap_or("-");
+        let name = report.label.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let empty = Row { operations: 0, largest_error: 0.0, limit: 0.0, tried: 0, survived: 0 };
+        let row = rows.entry(format!("{name} | {provider}")).or_insert(empty);
+        row.operations += 1;
+        row.tried += report.tried.len();
+        row.survived += report.survived.len();
+        if report.largest_error * row.limit >= row.largest_error * report.accuracy_limit {
+            (row.largest_error, row.limit) = (report.largest_error, report.accuracy_limit);
+        }
+    }
+    let mut table = String::from(
+        "| operation | provider | shapes | largest error | limit | share of the limit | mutations | accepted |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    for (name, Row { operations, largest_error, limit, tried, survived }) in rows {
+        let share = if largest_error == 0.0 { 0.0 } else { 100.0 * largest_error / limit };
+        let _ = writeln!(
+            table,
+            "| {name} | {operations} | {largest_error:.1e} | {limit:.1e} | {share:.0} % | {tried} | {survived} |"
+        );
+    }
+    table
+}

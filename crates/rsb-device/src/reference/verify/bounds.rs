@@ -1,0 +1,215 @@
+//! How far a correct result may be from the reference. docs/methods/README.md derives each bound.
+
+use rsb_model::Dtype;
+
+use crate::convert::{epsilon, smallest_normal};
+use crate::operation::{Epilogue, Gemm, Operation, Rearrange, Reduce, ReduceOp, StreamPattern};
+
+/// No correct result is farther off than this share of its largest value. Only outputs of 8 bits, whose step alone is larger,
+/// are allowed more.
+const MAX_ERROR: f64 = 0.05;
+
+/// Matrix units and libraries add two or more products before they round, each in its own way; that many steps of f32 count as one.
+const STEPS_OF_A_UNIT: f64 = 64.0;
+
+/// GELU in its tanh form and with the error function differ by 5·10⁻⁴, while a sum of 32 terms reaches 2.5.
+const GELU_FORMS: f64 = 2e-4;
+
+/// Steps of f16 that sums of at most 32 products in f16 may be off by before they are added in f32.
+const STEPS_OF_SHORT_SUMS: f64 = 3.0;
+
+/// The largest accepted error of a result, by cause.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct ErrorBound {
+    /// Rounding to the type of the output, relative to the element itself.
+    pub(super) rounding: f64,
+    /// Elements below this size have its rounding error.
+    pub(super) smallest_normal: f64,
+    /// Everything that happens before, relative to the largest element.
+    pub(super) sums: f64,
+}
+
+impl ErrorBound {
+    /// Of a result that must agree to the bit.
+    const EXACT: Self = Self { rounding: 0.0, smallest_normal: 0.0, sums: 0.0 };
+
+    /// Of an output that is rounded once from sums of `terms` terms. Sums in f32 and f64 are rounded in their own type; those of
+    /// narrower elements are made in f32.
+    fn rounded(output: Dtype, terms: u64) -> Self {
+        match output {
+            Dtype::F64 | Dtype::F32 | Dtype::Tf32 => Self { sums: epsilon(output) * steps(terms), ..Self::EXACT },
+            narrow => Self::narrow(narrow, wide_sums(terms)),
+        }
+    }
+
+    fn narrow(output: Dtype, sums: f64) -> Self {
+        Self { rounding: epsilon(output), smallest_normal: smallest_normal(output), sums }
+    }
+
+    /// Of `operation` by a provider that makes short sums of products in `sums_in`, if that is narrower than f32.
+    pub(super) fn new(operation: &Operation, sums_in: Option<Dtype>) -> Self {
+        let bound = match operation {
+            Operation::Stream(op) if op.pattern == StreamPattern::Triad => Self::rounded(op.dtype, 0),
+            Operation::Stream(_)
+            | Operation::PointerChase(_)
+            | Operation::Rearrange(Rearrange { rotary: false, .. })
+            | Operation::Gather(_)
+            | Operation::Allocate(_)
+            | Operation::Transfer(_)
+            | Operation::Launch(_)
+            | Operation::Reduce(Reduce { op: ReduceOp::Max | ReduceOp::Argmax, .. }) => Self::EXACT,
+            // Sums of 16-bit elements are stored as f32.
+            Operation::Reduce(op) => {
+                Self::rounded(if op.dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 }, op.elements)
+            }
+            Operation::Elementwise(op) if epsilon(op.dtype) == 0.0 => Self::EXACT,
+            Operation::Elementwise(op) => Self::rounded(op.dtype, 0),
+            Operation::Rearrange(op) => Self::rounded(op.dtype, 0),
+            Operation::Normalize(op) => Self::rounded(op.dtype, op.columns),
+            Operation::Attention(op) => {
+                let mut bound = Self::rounded(op.dtype, op.head_dim + op.positions);
+                // Scores and probabilities may be rounded to the type of the inputs before the second product.
+                bound.sums += 2.0 * bound.rounding;
+                bound
+            }
+            Operation::Convolution(op) => Self::rounded(op.dtype, op.terms()),
+            Operation::Gemm(op) => Self::product(op),
+            Operation::Quantized(op) => Self::rounded(op.dtype, op.k),
+            Operation::PeakArithmetic(op) => {
+                Self { sums: epsilon(op.result_dtype()) * steps(0), ..Self::EXACT }
+            }
+            Operation::Churn(_) => Self::rounded(Dtype::F64, 0),
+        };
+        let short_sums = if sums_in == Some(Dtype::F16) { STEPS_OF_SHORT_SUMS * epsilon(Dtype::F16) } else { 0.0 };
+        let largest = if bound.rounding < MAX_ERROR { MAX_ERROR - bound.rounding } else { MAX_ERROR };
+        Self { sums: (bound.sums + short_sums).min(largest), ..bound }
+    }
+
+    fn product(op: &Gemm) -> Self {
+        let output = op.output_dtype();
+        let mut bound = match op.dtype {
+            Dtype::F64 | Dtype::F32 => Self::rounded(op.dtype, op.k),
+            Dtype::I8 | Dtype::I4 | Dtype::I32 => Self::EXACT,
+            // Both inputs are rounded, or cut off, to 10 bits.
+            Dtype::Tf32 => Self { sums: 2.0 * epsilon(Dtype::Tf32) + wide_sums(op.k), ..Self::EXACT },
+            _ if output == Dtype::F32 => Self { sums: wide_sums(op.k), ..Self::EXACT },
+            _ => Self::narrow(output, wide_sums(op.k)),
+        };
+        if op.epilogue == Epilogue::Gelu {
+            bound.sums += GELU_FORMS;
+        }
+        bound
+    }
+
+    /// The largest accepted max|x − ref| / max|ref|.
+    pub(super) fn total(self) -> f64 {
+        self.rounding + self.sums
+    }
+}
+
+/// The largest accepted error of a chain of `operations` whose results are each rounded to `narrow`, a type narrower than f32, with
+/// sums of at most `terms` terms in f32. Errors of rounding are independent, so they add as a random walk.
+pub fn chain_tolerance(narrow: Dtype, operations: u64, terms: u64) -> f64 {
+    let walk = (operations as f64).sqrt();
+    (epsilon(narrow) * (1.0 + walk) + wide_sums(terms) * walk).min(MAX_ERROR)
+}
+
+/// Steps of the type that a sum of that many terms may be off by: its rounding errors walk at random, hence the root; eight are
+/// left for the functions themselves.
+fn steps(terms: u64) -> f64 {
+    8.0 + 2.0 * (terms as f64).sqrt()
+}
+
+/// The error of a sum of `terms` products of narrow elements, made in f32 by whatever unit.
+fn wide_sums(terms: u64) -> f64 {
+    STEPS_OF_A_UNIT * epsilon(Dtype::F32) * steps(terms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::{Attention, Elementwise, ElementwiseOp, Normalize, NormalizeOp, OutputWidth, QuantizedProduct};
+
+    /// The bound that all operations had once: each term rounded in the type of the inputs.
+    fn former(dtype: Dtype, terms: u64) -> f64 {
+        epsilon(dtype) * steps(terms)
+    }
+
+    fn total(operation: Operation) -> f64 {
+        ErrorBound::new(&operation, None).total()
+    }
+
+    #[test]
+    fn no_bound_reaches_a_twentieth_or_what_it_was() {
+        for k in [1, 2, 64, 1024, 4096, 8192, 1 << 20] {
+            for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16] {
+                for stored in [OutputWidth::Wide, OutputWidth::AsInputs] {
+                    let found = total(Operation::Gemm(Gemm { stored, ..Gemm::new(dtype, 64, 64, k) }));
+                    assert!(found <= former(dtype, k).min(MAX_ERROR) && found > 0.0, "{dtype} {stored} {k}: {found}");
+                }
+            }
+            for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16] {
+                let attention = Attention {
+                    dtype,
+                    batch: 1,
+                    heads: 1,
+                    kv_heads: 1,
+                    head_dim: 64,
+                    queries: 1,
+                    positions: k,
+                    capacity: k,
+                    causal: false,
+                };
+                let normalize = Normalize { op: NormalizeOp::LayerNorm, dtype, rows: 1, columns: k };
+                let quantized = QuantizedProduct { dtype, weights: Dtype::I4, m: 1, n: 1, k, group: 32 };
+                for (operation, terms) in [
+                    (Operation::Attention(attention), k + 64),
+                    (Operation::Normalize(normalize), k),
+                    (Operation::Quantized(quantized), k),
+                    (Operation::Elementwise(Elementwise { op: ElementwiseOp::Gelu, dtype, elements: k }), 0),
+                ] {
+                    let found = total(operation.clone());
+                    assert!(found <= former(dtype, terms).min(MAX_ERROR) && found > 0.0, "{operation:?}: {found}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_of_products_at_4096_terms() {
+        struct Row {
+            dtype: Dtype,
+            stored: OutputWidth,
+            bound: f64,
+        }
+        let sums = 64.0 * 2.0_f64.powi(-23) * (8.0 + 2.0 * 64.0);
+        let as_inputs = OutputWidth::AsInputs;
+        for Row { dtype, stored, bound } in [
+            Row { dtype: Dtype::F32, stored: as_inputs, bound: 2.0_f64.powi(-23) * 136.0 },
+            Row { dtype: Dtype::Tf32, stored: as_inputs, bound: 2.0_f64.powi(-9) + sums },
+            Row { dtype: Dtype::F16, stored: as_inputs, bound: 2.0_f64.powi(-10) + sums },
+            Row { dtype: Dtype::Bf16, stored: as_inputs, bound: 2.0_f64.powi(-7) + sums },
+            Row { dtype: Dtype::Bf16, stored: OutputWidth::Wide, bound: sums },
+            Row { dtype: Dtype::Fp8, stored: OutputWidth::Wide, bound: 2.0_f64.powi(-7) + sums },
+            Row { dtype: Dtype::Fp8, stored: as_inputs, bound: 2.0_f64.powi(-3) + sums },
+            Row { dtype: Dtype::I8, stored: OutputWidth::Wide, bound: 0.0 },
+        ] {
+            let found = total(Operation::Gemm(Gemm { stored, ..Gemm::new(dtype, 64, 64, 4096) }));
+            assert!((found - bound).abs() < 1e-12, "{dtype} {stored}: {found}, not {bound}");
+        }
+    }
+
+    #[test]
+    fn short_sums_in_f16_have_a_bound_of_their_own() {
+        let product = Operation::Gemm(Gemm::new(Dtype::F16, 64, 64, 4096));
+        let (wide, short) = (ErrorBound::new(&product, None), ErrorBound::new(&product, Some(Dtype::F16)));
+        assert!((short.sums - wide.sums - 3.0 / 1024.0).abs() < 1e-12);
+        assert!(short.total() < MAX_ERROR);
+    }
+
+    #[test]
+    fn a_chain_of_roundings_stays_below_a_twentieth() {
+        assert!(chain_tolerance(Dtype::Bf16, 12, 256) < MAX_ERROR + 1e-12);
+        assert!(chain_tolerance(Dtype::F16, 12, 256) < 0.01);
+    }
+}

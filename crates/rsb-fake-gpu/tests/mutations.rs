@@ -1,0 +1,29 @@
+//! Wrong results on the fake GPUs: no mutation of any operation is accepted, by our kernels or by the vendors' libraries.
+#![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
+
+use rsb_device::Device;
+use rsb_device::device::Backend;
+use rsb_device::reference::mutation;
+use rsb_gpu::cuda::CudaBackend;
+use rsb_gpu::hip::HipBackend;
+
+fn check(device: &dyn Device, providers: &[Option<&str>]) {
+    let reports = mutation::check_device(device, providers, 0..2, 1).unwrap();
+    assert!(reports.len() > 100, "{}: {}", device.info().name, reports.len());
+    assert_eq!(mutation::accepted(&reports), Vec::<String>::new());
+    for provider in providers {
+        assert!(reports.iter().any(|report| report.provider.as_deref() == *provider), "{provider:?} did nothing");
+    }
+}
+
+/// One test: the libraries are named, and the GPU chosen, by variables of the process.
+#[test]
+fn no_mutation_survives_on_a_fake_gpu() {
+    let library = rsb_fake_gpu::file::library().unwrap();
+    for name in ["RSB_HIP_LIBRARY", "RSB_ROCBLAS_LIBRARY", "RSB_HIPBLASLT_LIBRARY", "RSB_CUDA_LIBRARY"] {
+        unsafe { std::env::set_var(name, &library) };
+    }
+    unsafe { std::env::set_var("FAKE_GPU_ARCH", "gfx942") };
+    check(&*HipBackend.open(0).unwrap(), &[None, Some("native"), Some("rocblas"), Some("hipblaslt")]);
+    check(&*CudaBackend.open(0).unwrap(), &[None, Some("native"), Some("cublas"), Some("cublaslt")]);
+}
