@@ -144,6 +144,7 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
         arch: None,
         units: traits.units,
         max_clock_mhz: None,
+        power_level_mhz: None,
         usable_memory_bytes: usable_memory(instance, physical).min(traits.buffer_bytes.saturating_mul(8)),
         caches: Vec::new(),
         peak_bandwidth_gb_s: None,
