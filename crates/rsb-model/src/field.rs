@@ -412,7 +412,7 @@ fields! {
     architecture One Fact, "instruction set of the GPU, without features: gfx942, sm_90";
     matrix_size One Fact, "tiles m x n x k of the matrix instructions for f16";
     wmma_version One Fact, "generation of the WMMA unit; null where the GPU has none";
-    peak_tflops_fp16 Teraflops Fact, "highest rate of the matrix unit in f16 by the table of architectures and the highest clock listed";
+    peak_tflops_fp16 Teraflops Fact, "highest rate of the matrix unit in f16 by the table of architectures at peak_clock_mhz";
     peak_tflops_bf16 Teraflops Fact, "the same in bf16";
     peak_tflops_tf32 Teraflops Fact, "the same in tf32";
     matrix_unit One Fact, "kind and generation of the GPU's matrix unit: MFMA 3, WMMA 1, none";
