@@ -15,10 +15,12 @@ pub(super) fn gb_s(address: &str, vendor: &str) -> Option<f64> {
 }
 
 /// The highest level of `pp_dpm_sclk` of the GPU at `address`, in MHz; `None` if the driver has no such table.
+#[cfg(feature = "rocm")]
 pub(crate) fn highest_level_mhz(address: &str, vendor: &str) -> Option<f64> {
     highest_level(Path::new(DEVICES), address, vendor)
 }
 
+#[cfg(any(feature = "rocm", test))]
 fn highest_level(devices: &Path, address: &str, vendor: &str) -> Option<f64> {
     let device = devices.join(address);
     if read(&device, "vendor")? != vendor {
@@ -28,6 +30,7 @@ fn highest_level(devices: &Path, address: &str, vendor: &str) -> Option<f64> {
 }
 
 /// The clock in a line such as `1: 2499Mhz *`. Values that no clock has (all ones from a lost GPU) are left out.
+#[cfg(any(feature = "rocm", test))]
 fn level_mhz(line: &str) -> Option<f64> {
     let (_, value) = line.split_once(':')?;
     let mhz = value.split_whitespace().next()?.to_ascii_lowercase();

@@ -96,10 +96,10 @@ impl VulkanDevice {
             let why = format!("the shaders work in groups of {GROUP}");
             return Err(unsupported(&format!("groups of {asked} threads"), why, "choose 256, or another backend"));
         }
-        if let (Operation::PeakArithmetic(op), Some("matrix")) = (operation, options.provider.as_deref()) {
-            if !self.target().matrix.contains(&op.dtype) {
-                return Err(matrix::unmeasured(op.dtype, &self.matrix_shapes));
-            }
+        if let (Operation::PeakArithmetic(op), Some("matrix")) = (operation, options.provider.as_deref())
+            && !self.target().matrix.contains(&op.dtype)
+        {
+            return Err(matrix::unmeasured(op.dtype, &self.matrix_shapes));
         }
         portable::check_patience(operation, &self.info, PATIENCE)
     }

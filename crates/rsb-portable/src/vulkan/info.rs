@@ -122,7 +122,7 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
     let size_control =
         if has(vk::EXT_SUBGROUP_SIZE_CONTROL_NAME) { size_control(instance, physical) } else { Presence::No };
     let has_matrix = f16 == Presence::Yes
-        && EXTENSIONS.iter().all(|name| has(name))
+        && EXTENSIONS.into_iter().all(has)
         && subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
     let matrix = if has_matrix {
         // A driver may run fewer lanes than it reports (Mesa's for Intel), but no fewer than the smallest size.

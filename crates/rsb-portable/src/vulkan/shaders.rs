@@ -30,7 +30,7 @@ pub(super) fn words(traits: Traits, module: Module, dtype: Dtype, kernel: &str) 
     let stem = match kernel {
         "rsb_sigmoid" | "rsb_gelu" | "rsb_softmax" => "exponential",
         "rsb_rms_norm" | "rsb_rotate" => "blocks",
-        "rsb_peak_matrix" => &matrix,
+        "rsb_peak_matrix" => matrix.as_str(),
         _ => module.stem(),
     };
     let form = if by_subgroups(traits, kernel) { "_subgroups" } else { "" };

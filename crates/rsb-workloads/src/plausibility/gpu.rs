@@ -66,8 +66,12 @@ pub(crate) fn peak_note(info: &DeviceInfo, dtype: Dtype, engine: Engine, gflops:
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-/// The same of the engine that is faster for dense products.
+/// The same of the engine that is faster for dense products. An architecture that the table lacks has no peak, which the note
+/// says.
 pub(crate) fn best_peak_note(info: &DeviceInfo, dtype: Dtype, gflops: f64) -> Option<String> {
+    if let Some(Err(unknown)) = info.arch.as_deref().map(Architecture::find) {
+        return Some(unknown.to_string());
+    }
     let (engine, _) = rated(info).best(dtype)?;
     peak_note(info, dtype, engine, gflops)
 }
@@ -169,6 +173,9 @@ mod tests {
         assert!(note.contains("half"), "{note}");
         assert!(best_peak_note(&geforce, Dtype::F16, 200e3).unwrap().contains("121 % of the peak"));
         assert_eq!(best_peak_note(&geforce, Dtype::I8, 500e3), None);
+        let unknown = gpu("rocm:0", Some("gfx1999"), 64, Some(2400.0));
+        let note = best_peak_note(&unknown, Dtype::F16, 1e3).unwrap();
+        assert!(note.contains("no peaks for gfx1999"), "a card that the table lacks says so: {note}");
     }
 
     #[test]
