@@ -203,8 +203,7 @@ mod tests {
         installed(dir.path(), "rocm-7.2.0", &["libx.so.7"]);
         installed(dir.path(), "own", &["libx.so.6"]);
         let own = dir.path().join("own");
-        let places =
-            RocmPaths { rocm_path: Some(own.into()), opt: dir.path().to_owned(), ..RocmPaths::default() };
+        let places = RocmPaths { rocm_path: Some(own.into()), opt: dir.path().to_owned(), ..RocmPaths::default() };
         let candidates = places.candidates(WANTED.files);
         let shown: Vec<String> = candidates
             .iter()

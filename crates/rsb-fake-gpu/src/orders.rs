@@ -116,7 +116,8 @@ impl Orders {
         })
     }
 
-    /// How the clock lies.(&self) -> Option<Lie> {
+    /// How the clock lies.
+    pub(crate) fn lie(&self) -> Option<Lie> {
         self.faults.iter().find_map(|fault| if let Fault::Clock(lie) = fault { Some(*lie) } else { None })
     }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use naga::back::spv;
-use naga::{CooperativeRole, CooperativeSize, Expression, TypeInner};
 use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
+use naga::{CooperativeRole, CooperativeSize, Expression, TypeInner};
 
 use crate::root;
 
@@ -229,7 +229,8 @@ mod tests {
 
     #[test]
     fn matrices_have_the_sizes_of_their_shape() {
-        for shader in shaders(&dir()).unwrap().iter().filter(|shader| shader.path.to_string_lossy().contains("matrix")) {
+        for shader in shaders(&dir()).unwrap().iter().filter(|shader| shader.path.to_string_lossy().contains("matrix"))
+        {
             let name = shader.path.file_name().unwrap().to_string_lossy().into_owned();
             let [m, n] = match name.as_str() {
                 "peak_matrix_16x16x16_f16.spv" => [16, 16],

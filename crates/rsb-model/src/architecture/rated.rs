@@ -85,8 +85,7 @@ impl<'a> RatedGpu<'a> {
     /// Whether `dtype` runs at half the rate of the table on `engine`: products of floating-point types that are summed
     /// in f32. Whole numbers and fp4 keep their rate.
     pub fn is_halved(&self, dtype: Dtype, engine: Engine) -> bool {
-        let is_summed_in_f32 =
-            matches!(dtype, Dtype::F16 | Dtype::Bf16 | Dtype::Tf32 | Dtype::Fp8 | Dtype::Bf8);
+        let is_summed_in_f32 = matches!(dtype, Dtype::F16 | Dtype::Bf16 | Dtype::Tf32 | Dtype::Fp8 | Dtype::Bf8);
         self.has_half_rate_sums() && engine != Engine::Vector && is_summed_in_f32
     }
 

@@ -290,8 +290,7 @@ const NAVI_31: &[Board] = &[
 const NAVI_32: &[Board] = &[board("RX 7700 XT", 54, 2544), board("RX 7800 XT", 60, 2430)];
 const NAVI_33: &[Board] = &[board("RX 7600", 32, 2655), board("RX 7600 XT", 32, 2755), board("PRO W7600", 32, 2440)];
 const NAVI_44: &[Board] = &[board("RX 9060", 28, 2990), board("RX 9060 XT", 32, 3130)];
-const NAVI_48: &[Board] =
-    &[board("RX 9070", 56, 2520), board("RX 9070 XT", 64, 2970), board("AI PRO R9700", 64, 2920)];
+const NAVI_48: &[Board] = &[board("RX 9070", 56, 2520), board("RX 9070 XT", 64, 2970), board("AI PRO R9700", 64, 2920)];
 const STRIX_HALO: &[Board] = &[board("8050S", 32, 2800), board("8060S", 40, 2900)];
 const ACM_G10: &[Board] = &[board("Arc A770", 32, 2100)];
 const BMG_G21: &[Board] = &[board("Arc B580", 20, 2670)];
@@ -315,7 +314,8 @@ const SOURCE_HOPPER: &str = "NVIDIA H100 Tensor Core GPU architecture (white pap
 const SOURCE_BLACKWELL: &str = "NVIDIA HGX B200 data sheet";
 const SOURCE_BLACKWELL_GRAPHICS: &str = "NVIDIA RTX Blackwell GPU architecture (white paper)";
 
-const SOURCE_XE_HPG: &str = "Intel Arc A770 specifications; Intel, introduction to the Xe-HPG architecture (white paper)";
+const SOURCE_XE_HPG: &str =
+    "Intel Arc A770 specifications; Intel, introduction to the Xe-HPG architecture (white paper)";
 const SOURCE_XE2_HPG: &str = "Intel Arc B580 specifications; Intel Arc B-series architecture brief";
 
 macro_rules! rows {

@@ -233,8 +233,8 @@ fn subgroup_lanes(
     let needed = vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC;
     let compute = vk::ShaderStageFlags::COMPUTE;
     let can = reported.supported_stages.contains(compute) && reported.supported_operations.contains(needed);
-    let can_require = sizes.required_subgroup_size_stages.contains(compute)
-        && sizes.min_subgroup_size <= sizes.max_subgroup_size;
+    let can_require =
+        sizes.required_subgroup_size_stages.contains(compute) && sizes.min_subgroup_size <= sizes.max_subgroup_size;
     if !can || !can_require {
         return None;
     }
@@ -302,7 +302,8 @@ mod tests {
         for lacking in [graphics, basic, vk::PhysicalDeviceSubgroupProperties::default()] {
             assert_eq!(subgroup_lanes(&lacking, &sizes), None);
         }
-        let single = vk::PhysicalDeviceSubgroupSizeControlProperties { min_subgroup_size: 1, max_subgroup_size: 1, ..sizes };
+        let single =
+            vk::PhysicalDeviceSubgroupSizeControlProperties { min_subgroup_size: 1, max_subgroup_size: 1, ..sizes };
         assert_eq!(subgroup_lanes(&all, &single), None, "of one lane there is nothing to bring together");
     }
 

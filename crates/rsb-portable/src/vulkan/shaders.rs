@@ -85,11 +85,7 @@ mod tests {
                 [(Module::Reduce, "rsb_sum"), (Module::Reduce, "rsb_max_end"), (Module::Normalize, "rsb_layer_norm")]
             {
                 let by_groups = words(with(Some(32)), module, *dtype, kernel).unwrap();
-                assert_ne!(
-                    by_groups,
-                    words(with(None), module, *dtype, kernel).unwrap(),
-                    "{kernel} of {dtype}"
-                );
+                assert_ne!(by_groups, words(with(None), module, *dtype, kernel).unwrap(), "{kernel} of {dtype}");
             }
             let argmax = |lanes| words(with(lanes), Module::Reduce, *dtype, "rsb_argmax").unwrap();
             assert_eq!(argmax(Some(32)), argmax(None), "places are not brought together by subgroups");

@@ -139,10 +139,7 @@ mod tests {
 
     #[test]
     fn a_version_without_a_runtime_beside_others_is_named() {
-        let tree = Tree::new(&[
-            ("opt/rocm/core-7.14/lib/libamdhip64.so.7", ""),
-            ("opt/rocm/core-7.9/share/doc/x", ""),
-        ]);
+        let tree = Tree::new(&[("opt/rocm/core-7.14/lib/libamdhip64.so.7", ""), ("opt/rocm/core-7.9/share/doc/x", "")]);
         let left = remnants(&tree.host());
         assert_eq!(left.len(), 1, "{left:?}");
         assert!(left[0].path.ends_with("opt/rocm/core-7.9"), "{left:?}");

@@ -10,8 +10,8 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use super::{axis, dtype, grid};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
-use crate::plausibility::{check_core_rate, set_note};
 use crate::plausibility::gpu::{peak_note, rated};
+use crate::plausibility::{check_core_rate, set_note};
 use crate::timed::{PreparedCase, Timed};
 
 /// Peaks of the matrix and vector units.
@@ -305,7 +305,10 @@ mod tests {
         (script.info.units, script.info.max_clock_mhz) = (64, Some(2400.0));
         let fields = found(script, "matrix");
         assert!((fields.number("peak_tflops").unwrap() - 194.6).abs() < 0.1);
-        assert_eq!((fields.number("peak_clock_mhz"), fields.text("peak_clock_source")), (Some(2970.0), Some("data sheet")));
+        assert_eq!(
+            (fields.number("peak_clock_mhz"), fields.text("peak_clock_source")),
+            (Some(2970.0), Some("data sheet"))
+        );
         assert_eq!(fields.number("gpu_max_clock_mhz"), Some(2400.0));
         assert!(fields.text("peak_note").unwrap().contains("driver 2400 MHz, data sheet 2970 MHz"));
     }

@@ -156,7 +156,10 @@ mod tests {
         let note = |gflops| peak_note(&radeon, Dtype::F32, Engine::Vector, gflops).unwrap();
         assert!(!note(at(2300.0)).contains("% of the peak"), "{}", note(at(2300.0)));
         let above = note(at(3000.0));
-        assert!(above.contains("125 % of the peak at the 2400 MHz") && above.contains("pp_dpm_sclk 3320 MHz"), "{above}");
+        assert!(
+            above.contains("125 % of the peak at the 2400 MHz") && above.contains("pp_dpm_sclk 3320 MHz"),
+            "{above}"
+        );
         let mi210 = gpu("rocm:0", Some("gfx90a"), 104, Some(1700.0));
         assert_eq!(peak_note(&mi210, Dtype::F32, Engine::Matrix, 40e3), None, "nothing to say");
     }

@@ -172,7 +172,13 @@ const DATA_SHEETS: &[DataSheet] = &[
         target: "sm_86",
         units: 82,
         listed_mhz: Some(1695.0),
-        printed: &[(F32, VECTOR, 35.6), (Tf32, MATRIX, 35.6), (F16, MATRIX, 71.0), (Bf16, SPARSE, 142.0), (I8, MATRIX, 284.0)],
+        printed: &[
+            (F32, VECTOR, 35.6),
+            (Tf32, MATRIX, 35.6),
+            (F16, MATRIX, 71.0),
+            (Bf16, SPARSE, 142.0),
+            (I8, MATRIX, 284.0),
+        ],
         source: GA102,
     },
     DataSheet {
@@ -214,7 +220,13 @@ const DATA_SHEETS: &[DataSheet] = &[
         target: "sm_120",
         units: 170,
         listed_mhz: Some(2407.0),
-        printed: &[(F32, VECTOR, 104.8), (F16, MATRIX, 209.5), (Fp8, MATRIX, 419.0), (I8, MATRIX, 838.0), (Fp4, MATRIX, 1676.0)],
+        printed: &[
+            (F32, VECTOR, 104.8),
+            (F16, MATRIX, 209.5),
+            (Fp8, MATRIX, 419.0),
+            (I8, MATRIX, 838.0),
+            (Fp4, MATRIX, 1676.0),
+        ],
         source: RTX_BLACKWELL,
     },
     DataSheet {
