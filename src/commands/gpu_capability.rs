@@ -1,7 +1,7 @@
 //! What the GPUs here can do: from files alone, so that it works before anything is installed. Nothing is measured
 //! and nothing is stored.
 
-use rsb_model::architecture::{self, Architecture};
+use rsb_model::architecture::{self, Architecture, RatedGpu};
 use rsb_model::gpu::Gpu;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::telemetry::GpuSample;
@@ -113,7 +113,7 @@ fn facts(gpu: &Gpu, sample: Option<&GpuSample>) -> Fields {
         let has = |dtype: &Dtype| known.rates.iter().any(|rate| rate.dtype == *dtype);
         Dtype::ALL.into_iter().filter(has).map(Dtype::as_str).collect::<Vec<_>>().join(", ")
     });
-    architecture::matrix_fields(gpu.gfx_target.as_deref(), gpu.compute_units, gpu.max_mhz)
+    architecture::matrix_fields(&RatedGpu::of(gpu))
         .with("supported_dtypes", types)
         .with("gfx_target", gpu.gfx_target.clone())
         .with("compute_units", gpu.compute_units)

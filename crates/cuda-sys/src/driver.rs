@@ -118,6 +118,9 @@ pub mod attribute {
     pub const COMPUTE_CAPABILITY_MINOR: c_int = 76;
     /// Whether memory can be shared with the host page by page.
     pub const MANAGED_MEMORY: c_int = 83;
+    /// Whether the GPU reads pageable memory through the host's page tables, as over NVLink-C2C
+    /// (`PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES`).
+    pub const USES_HOST_PAGE_TABLES: c_int = 100;
 }
 
 /// What other threads may do while a stream is captured.

@@ -104,6 +104,9 @@ pub mod attribute {
     pub const MEMORY_CLOCK_RATE: c_int = 60;
     /// Compute units.
     pub const MULTIPROCESSOR_COUNT: c_int = 63;
+    /// Whether the GPU shares the host's memory and page tables
+    /// (`hipDeviceAttributePageableMemoryAccessUsesHostPageTables`).
+    pub const USES_HOST_PAGE_TABLES: c_int = 66;
     /// Bus number.
     pub const PCI_BUS_ID: c_int = 67;
     /// Device number on the bus.

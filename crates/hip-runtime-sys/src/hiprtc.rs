@@ -103,13 +103,9 @@ impl Hiprtc {
         let inside = || LIBRARY.find(places).ok().filter(complete);
         let found = if places.explicit.is_some() { inside().or_else(own) } else { own().or_else(inside) };
         found.map(Self::resolve).ok_or_else(|| {
-            let names = COMPILER.files.join(", ");
             let why = match &places.explicit {
                 Some(file) => format!("{} has no compiler inside or beside it", PathBuf::from(file).display()),
-                None => format!(
-                    "none of {names} is in $ROCM_PATH/lib, {}/rocm*/lib or on the library path",
-                    places.opt.display()
-                ),
+                None => places.nowhere(COMPILER.files),
             };
             Unavailable::new(COMPILER.name, why, COMPILER.cure)
         })

@@ -1,5 +1,9 @@
-//! Where a library of ROCm may lie, and in which order: the file that a variable names, `$ROCM_PATH/lib`,
-//! `/opt/rocm*/lib` with the newest version first, then the default path of the system's loader.
+//! Where a library of ROCm may lie, and in which order: the file that a variable names, `$ROCM_PATH/lib`, `/opt/rocm*/lib`
+//! and `/opt/rocm/core-*/lib` with the newest version first, the default path of the system's loader, and if there is no
+//! ROCm outside Python, the wheels `_rocm_sdk_core` and `_rocm_sdk_libraries*`.
+//!
+//! From ROCm 7.9 on, packages install into `/opt/rocm/core-X.Y`. `/opt/rocm/lib` is a link that update-alternatives makes,
+//! and tarballs lack it (ROCm/TheRock issue 6716 and pull request 2728).
 
 use std::env;
 use std::ffi::OsString;
@@ -29,13 +33,20 @@ pub struct RocmPaths {
     pub rocm_path: Option<OsString>,
     /// Where `rocm*` directories are: `/opt`.
     pub opt: PathBuf,
+    /// Where Python looks for packages; empty if ROCm is installed outside Python, whose libraries must not be mixed with
+    /// those of wheels in one process.
+    pub packages: Vec<PathBuf>,
 }
 
 impl RocmPaths {
     /// Of this process.
     pub fn here(wanted: &RocmLibrary) -> Self {
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-        Self { explicit: set(wanted.variable), rocm_path: set("ROCM_PATH"), opt: PathBuf::from("/opt") }
+        let opt = PathBuf::from("/opt");
+        let rocm_path = set("ROCM_PATH");
+        let is_installed = rocm_path.is_some() || !installations(&opt).is_empty() || is_in_distribution();
+        let packages = if is_installed { Vec::new() } else { package_dirs(&python_prefixes(set)) };
+        Self { explicit: set(wanted.variable), rocm_path, opt, packages }
     }
 
     /// Every file to try, in order. A bare name is for the system's loader.
@@ -43,26 +54,90 @@ impl RocmPaths {
         if let Some(file) = &self.explicit {
             return vec![PathBuf::from(file)];
         }
-        let mut dirs: Vec<PathBuf> = self.rocm_path.iter().map(|root| Path::new(root).join("lib")).collect();
-        dirs.extend(installations(&self.opt).into_iter().map(|root| root.join("lib")));
-        let in_dirs = dirs.iter().flat_map(|dir| files.iter().map(move |file| dir.join(file)));
-        in_dirs.filter(|path| path.exists()).chain(files.iter().map(PathBuf::from)).collect()
+        let mut roots: Vec<PathBuf> = Vec::new();
+        if let Some(root) = self.rocm_path.as_deref().map(Path::new) {
+            roots.push(root.to_owned());
+            roots.extend(newest_first(versioned(root, "core")));
+        }
+        roots.extend(installations(&self.opt));
+        let mut found = existing(&roots, files);
+        found.extend(files.iter().map(PathBuf::from));
+        found.extend(self.packages.iter().flat_map(|dir| existing(&wheels(dir), files)));
+        found
+    }
+
+    /// Where `files` were looked for in vain.
+    pub(crate) fn nowhere(&self, files: &[&str]) -> String {
+        format!(
+            "none of {} is in $ROCM_PATH/lib, {opt}/rocm*/lib, {opt}/rocm/core-*/lib, a wheel of rocm-sdk-core or on the \
+             library path",
+            files.join(", "),
+            opt = self.opt.display()
+        )
     }
 }
 
-/// The directories `rocm*` in `opt`: those with a version first, the newest leading, then `rocm` itself.
+/// The files that exist in `lib` of each of `roots`.
+fn existing(roots: &[PathBuf], files: &[&str]) -> Vec<PathBuf> {
+    let in_roots = roots.iter().flat_map(|root| files.iter().map(move |file| root.join("lib").join(file)));
+    in_roots.filter(|path| path.exists()).collect()
+}
+
+/// The directories `rocm*` in `opt` and `core*` in each: those with a version first, the newest leading, then `rocm` itself.
 pub fn installations(opt: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(opt).into_iter().flatten().filter_map(Result::ok);
-    let mut found: Vec<(Vec<u32>, PathBuf)> = entries
+    let mut found = versioned(opt, "rocm");
+    let cores: Vec<_> = found.iter().flat_map(|(_, root)| versioned(root, "core")).collect();
+    found.extend(cores);
+    newest_first(found)
+}
+
+/// The directories in `dir` whose names begin with `prefix`, with the version after it: `rocm-6.4.3`, `core-7.14`, `core`.
+fn versioned(dir: &Path, prefix: &str) -> Vec<(Vec<u32>, PathBuf)> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    entries
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
-            let version = name.strip_prefix("rocm")?.trim_start_matches('-');
+            let version = name.strip_prefix(prefix)?.trim_start_matches('-');
             let version = version.split('.').map_while(|part| part.parse().ok()).collect();
             Some((version, entry.path()))
         })
-        .collect();
+        .collect()
+}
+
+fn newest_first(mut found: Vec<(Vec<u32>, PathBuf)>) -> Vec<PathBuf> {
     found.sort_unstable();
     found.into_iter().rev().map(|(_, path)| path).collect()
+}
+
+/// Whether a distribution's package has put the HIP runtime into a directory of the system's loader.
+fn is_in_distribution() -> bool {
+    const DIRS: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
+    const FILES: [&str; 3] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"];
+    DIRS.iter().any(|dir| FILES.iter().any(|file| Path::new(dir).join(file).exists()))
+}
+
+/// Roots of Python installations, the active environment first.
+fn python_prefixes(set: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(&set).map(PathBuf::from);
+    let home = set("HOME").map(|home| Path::new(&home).join(".local"));
+    active.chain(home).chain([PathBuf::from("/usr/local"), PathBuf::from("/usr")]).collect()
+}
+
+/// Directories of packages below `prefixes`: `lib/python3.12/site-packages`, and Debian's `dist-packages`.
+fn package_dirs(prefixes: &[PathBuf]) -> Vec<PathBuf> {
+    let pythons = prefixes.iter().flat_map(|prefix| newest_first(versioned(&prefix.join("lib"), "python3")));
+    let dirs = pythons.flat_map(|python| [python.join("site-packages"), python.join("dist-packages")]);
+    dirs.filter(|dir| dir.is_dir()).collect()
+}
+
+/// The wheels of ROCm in a directory of packages: the core, and libraries in one for each family of GPUs
+/// (`_rocm_sdk_libraries_gfx94X_dcgpu`).
+fn wheels(packages: &Path) -> Vec<PathBuf> {
+    let core = packages.join("_rocm_sdk_core");
+    if !core.is_dir() {
+        return Vec::new();
+    }
+    std::iter::once(core).chain(newest_first(versioned(packages, "_rocm_sdk_libraries"))).collect()
 }
 
 impl RocmLibrary {
@@ -73,19 +148,12 @@ impl RocmLibrary {
     pub fn find(&self, places: &RocmPaths) -> Result<Loaded, Unavailable> {
         let candidates = places.candidates(self.files);
         Loaded::first(&candidates).map_err(|refusal| {
-            let nowhere = || {
-                let names = self.files.join(", ");
-                format!(
-                    "none of {names} is in $ROCM_PATH/lib, {}/rocm*/lib or on the library path",
-                    places.opt.display()
-                )
-            };
             let explicit =
                 || format!("{} names {}, which cannot be loaded", self.variable, candidates_text(&candidates));
             let why = match (refusal, &places.explicit) {
                 (Some(refusal), _) => refusal,
                 (None, Some(_)) => explicit(),
-                (None, None) => nowhere(),
+                (None, None) => places.nowhere(self.files),
             };
             Unavailable::new(self.name, why, self.cure)
         })
@@ -135,7 +203,7 @@ mod tests {
         installed(dir.path(), "rocm-7.2.0", &["libx.so.7"]);
         installed(dir.path(), "own", &["libx.so.6"]);
         let own = dir.path().join("own");
-        let places = RocmPaths { rocm_path: Some(own.clone().into()), opt: dir.path().to_owned(), explicit: None };
+        let places = RocmPaths { rocm_path: Some(own.into()), opt: dir.path().to_owned(), ..RocmPaths::default() };
         let candidates = places.candidates(WANTED.files);
         let shown: Vec<String> = candidates
             .iter()
@@ -153,6 +221,54 @@ mod tests {
                 "libx.so"
             ]
         );
+    }
+
+    /// The candidates in `places`, relative to `dir`.
+    fn shown(places: &RocmPaths, dir: &Path) -> Vec<String> {
+        let relative = |path: PathBuf| path.strip_prefix(dir).unwrap_or(&path).to_string_lossy().into_owned();
+        places.candidates(WANTED.files).into_iter().map(relative).collect()
+    }
+
+    #[test]
+    fn installations_of_rocm_7_9_and_later_are_found_without_links_newest_first() {
+        let dir = tempfile::tempdir().unwrap();
+        installed(dir.path(), "rocm/core-7.14", &["libx.so.7"]);
+        installed(dir.path(), "rocm/core-10.0", &["libx.so.7"]);
+        installed(dir.path(), "rocm/core-7.9", &[]);
+        installed(dir.path(), "rocm-7.2.0", &["libx.so.7"]);
+        let places = RocmPaths { opt: dir.path().to_owned(), ..RocmPaths::default() };
+        let expected = [
+            "rocm/core-10.0/lib/libx.so.7",
+            "rocm/core-7.14/lib/libx.so.7",
+            "rocm-7.2.0/lib/libx.so.7",
+            "libx.so.7",
+            "libx.so.6",
+            "libx.so",
+        ];
+        assert_eq!(shown(&places, dir.path()), expected);
+        let named = RocmPaths { rocm_path: Some(dir.path().join("rocm").into()), ..RocmPaths::default() };
+        assert_eq!(shown(&named, dir.path())[..2], expected[..2]);
+    }
+
+    #[test]
+    fn wheels_come_last_with_libraries_apart_from_the_core() {
+        let dir = tempfile::tempdir().unwrap();
+        let packages = "venv/lib/python3.12/site-packages";
+        installed(dir.path(), &format!("{packages}/_rocm_sdk_core"), &["libx.so.7"]);
+        installed(dir.path(), &format!("{packages}/_rocm_sdk_libraries_gfx94X_dcgpu"), &["libx.so.6"]);
+        // Left by an uninstalled package: libraries without the core that they need.
+        installed(dir.path(), "venv/lib/python3.10/site-packages/_rocm_sdk_libraries", &["libx.so.6"]);
+        let packages = package_dirs(&[dir.path().join("venv"), dir.path().join("nowhere")]);
+        assert_eq!(packages.len(), 2);
+        let places = RocmPaths { packages, ..RocmPaths::default() };
+        let found = shown(&places, &dir.path().join("venv/lib/python3.12/site-packages"));
+        assert_eq!(
+            found[3..],
+            ["_rocm_sdk_core/lib/libx.so.7", "_rocm_sdk_libraries_gfx94X_dcgpu/lib/libx.so.6"],
+            "{found:?}"
+        );
+        let active = python_prefixes(|name| (name == "VIRTUAL_ENV").then(|| "/venv".into()));
+        assert_eq!(active, ["/venv", "/usr/local", "/usr"].map(PathBuf::from));
     }
 
     #[test]

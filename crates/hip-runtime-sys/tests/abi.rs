@@ -59,10 +59,11 @@ fn values_of_enumerations() {
             attribute::MEMORY_BUS_WIDTH,
             attribute::MEMORY_CLOCK_RATE,
             attribute::MULTIPROCESSOR_COUNT,
+            attribute::USES_HOST_PAGE_TABLES,
             attribute::PCI_BUS_ID,
             attribute::WARP_SIZE
         ],
-        [5, 16, 19, 59, 60, 63, 67, 87]
+        [5, 16, 19, 59, 60, 63, 66, 67, 87]
     );
     assert_eq!(
         [error::OUT_OF_MEMORY, error::NO_DEVICE, error::INVALID_DEVICE, error::LAUNCH_FAILURE],

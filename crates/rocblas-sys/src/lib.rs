@@ -183,10 +183,10 @@ function_table! {
     }
 }
 
-/// The library, by its names of ROCm 7, 6, Debian and those without a version.
+/// The library, by its names of ROCm 7, 6, 5.5 to 5.7, Debian and those without a version.
 const LIBRARY: RocmLibrary = RocmLibrary {
     name: "rocBLAS (librocblas)",
-    files: &["librocblas.so.5", "librocblas.so.4", "librocblas.so.0", "librocblas.so"],
+    files: &["librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0", "librocblas.so"],
     variable: "RSB_ROCBLAS_LIBRARY",
     cure: "install rocBLAS (Debian: librocblas; ROCm's packages: rocblas), or set ROCM_PATH or RSB_ROCBLAS_LIBRARY",
 };

@@ -68,6 +68,9 @@ pub struct DeviceInfo {
     /// Highest clock of the compute units in MHz, as the driver lists it. Of a CPU it says nothing about peaks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_clock_mhz: Option<f64>,
+    /// Highest level of `pp_dpm_sclk` in MHz, of AMD's GPUs. RDNA boards list less than this as their highest clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_level_mhz: Option<f64>,
     /// Memory that a benchmark may take at most, in bytes.
     pub usable_memory_bytes: u64,
     /// Data caches, nearest first; the last one sizes flushes.

@@ -20,6 +20,7 @@ pub fn read() -> DeviceInfo {
         arch: None,
         units: usable_threads(),
         max_clock_mhz: None,
+        power_level_mhz: None,
         usable_memory_bytes: usable_memory(),
         caches: caches(Path::new("/sys/devices/system/cpu/cpu0/cache")),
         peak_bandwidth_gb_s: None,

@@ -113,6 +113,7 @@ impl Default for Script {
                 arch: None,
                 units: 4,
                 max_clock_mhz: None,
+                power_level_mhz: None,
                 usable_memory_bytes: 1 << 30,
                 caches: vec![
                     Cache { level: 1, size_bytes: 32 << 10, shared_by: Some(1) },

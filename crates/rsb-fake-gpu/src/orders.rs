@@ -21,6 +21,8 @@ pub(crate) enum Fault {
     Hang(String),
     /// `stuck:KERNEL`: the call that launches the kernel never returns.
     Stuck(String),
+    /// `compile:KERNEL`: sources with this kernel do not compile.
+    Compile(String),
     /// `wrong:KERNEL`: bits of its result are turned.
     Wrong(String),
     /// `nan:KERNEL`: its result is no number.
@@ -106,6 +108,14 @@ impl Orders {
         self.faults.contains(&Fault::Abort(place))
     }
 
+    /// The kernel for which `source` is not to compile.
+    pub(crate) fn uncompilable(&self, source: &str) -> Option<&str> {
+        self.faults.iter().find_map(|fault| match fault {
+            Fault::Compile(kernel) if source.contains(kernel.as_str()) => Some(kernel.as_str()),
+            _ => None,
+        })
+    }
+
     /// How the clock lies.
     pub(crate) fn lie(&self) -> Option<Lie> {
         self.faults.iter().find_map(|fault| if let Fault::Clock(lie) = fault { Some(*lie) } else { None })
@@ -134,6 +144,7 @@ fn fault(text: &str) -> Result<Fault, String> {
         }
         ("hang", _) => Fault::Hang(kernel()),
         ("stuck", _) => Fault::Stuck(kernel()),
+        ("compile", _) => Fault::Compile(kernel()),
         ("wrong", _) => Fault::Wrong(kernel()),
         ("nan", _) => Fault::Nan(kernel()),
         ("heuristic", "none") => Fault::NoAlgorithm,

@@ -18,7 +18,7 @@ mod driver;
 mod image;
 mod launch;
 mod launches;
-mod link;
+pub(crate) mod link;
 mod matrix;
 mod memory;
 mod module;

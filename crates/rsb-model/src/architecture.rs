@@ -1,7 +1,8 @@
-//! What each instruction set of AMD's and NVIDIA's GPUs can do in a clock: the one table behind peaks, kernels and docs.
+//! Operations per clock of each instruction set of AMD's, NVIDIA's and Intel's GPUs: the one table behind peaks, kernels
+//! and docs.
 //!
-//! A peak is what the data sheet would say at the clock given. It is no promise: power and heat lower the clock, and
-//! GPUs of the RDNA family may run above the highest clock that their driver lists.
+//! A peak is the rate of the data sheet at the clock given. Power and heat keep real clocks below it. GPUs of the RDNA
+//! family run above the clock that their driver lists, so their peaks are at the highest clock known ([`RatedGpu::clock`]).
 
 use std::fmt;
 
@@ -10,13 +11,15 @@ use crate::gpu::Gpu;
 use crate::ids::Dtype;
 use crate::outcome::Reason;
 
+mod rated;
 mod releases;
 mod residency;
 mod table;
 
+pub use rated::{ClockSource, PeakClock, RatedGpu};
 pub use releases::{Releases, ToolkitRelease, known, releases, toolkit, unknown};
 pub use residency::{Needs, Residency, residency};
-pub use table::ARCHITECTURES;
+pub use table::{ARCHITECTURES, INTEL};
 
 /// One instruction set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +36,23 @@ pub struct Architecture {
     pub matrix: Option<MatrixUnit>,
     /// What it can do by data type and engine.
     pub rates: &'static [Rate],
-    /// The first ROCm or CUDA whose runtime compiler knows it.
+    /// Boards whose driver may list less than the clock that they reach; empty where the listed clock is the highest.
+    pub boards: &'static [Board],
+    /// The first ROCm or CUDA whose runtime compiler knows it; (0, 0) for Intel's, which neither compiles for.
     pub since: ToolkitRelease,
     /// Where the figures come from.
     pub source: &'static str,
+}
+
+/// A board, or a GPU in a CPU, by its data sheet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Board {
+    /// The part of the marketing name that tells it from others: `RX 9070 XT`.
+    pub name: &'static str,
+    /// Compute units; Xe cores of Intel's GPUs.
+    pub compute_units: u32,
+    /// Boost clock of the data sheet, in MHz.
+    pub boost_mhz: u32,
 }
 
 /// A matrix unit.
@@ -63,6 +79,8 @@ pub enum MatrixKind {
     Wmma,
     /// Matrix multiply-accumulate of NVIDIA's tensor cores.
     Mma,
+    /// Xe Matrix Extensions of Intel's GPUs.
+    Xmx,
 }
 
 impl MatrixKind {
@@ -72,6 +90,7 @@ impl MatrixKind {
             Self::Mfma => "MFMA",
             Self::Wmma => "WMMA",
             Self::Mma => "MMA",
+            Self::Xmx => "XMX",
         }
     }
 }
@@ -123,13 +142,18 @@ pub struct Peak {
 }
 
 impl Architecture {
+    /// Every architecture of the table.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        ARCHITECTURES.iter().chain(INTEL)
+    }
+
     /// The architecture of `target`: `gfx90a`, also with features as in `gfx90a:sramecc+:xnack-`.
     ///
     /// # Errors
     /// When the table does not know it: what, why and cure.
     pub fn find(target: &str) -> Result<&'static Self, Reason> {
         let bare = target.split(':').next().unwrap_or_default();
-        ARCHITECTURES.iter().find(|known| known.target == bare).ok_or_else(|| {
+        Self::all().find(|known| known.target == bare).ok_or_else(|| {
             Reason::new(
                 format!("no peaks for {}", if bare.is_empty() { "an unknown architecture" } else { bare }),
                 "the table of architectures does not hold it",
@@ -164,36 +188,34 @@ impl Architecture {
     }
 }
 
-/// The highest rate of `compute_units` of `target` at `clock_mhz`, by whichever engine is faster.
-///
-/// # Errors
-/// When the architecture is not known or has no fast way for the type: what, why and cure.
-pub fn peak_tflops(target: &str, dtype: Dtype, compute_units: u32, clock_mhz: f64) -> Result<f64, Reason> {
-    let architecture = Architecture::find(target)?;
-    let peak = |engine| architecture.peak_tflops(dtype, engine, compute_units, clock_mhz);
-    [Engine::Matrix, Engine::Vector].into_iter().filter_map(peak).reduce(f64::max).ok_or_else(|| {
-        Reason::new(
-            format!("{} has no peak for {dtype}", architecture.target),
-            "neither its matrix unit nor its vector unit has instructions for this type",
-            "choose a data type of docs/architectures.md",
-        )
+/// Why no kernel here reaches the matrix unit's full rate for `dtype`, on data-center Blackwell. `mma`, by which one warp
+/// multiplies, reaches a part of it; `tcgen05`, by which a whole block does, is not used here. f64 runs at its full rate
+/// (NVIDIA PTX ISA, tcgen05: no kind for f64).
+pub fn unreached_by_mma(target: &str, dtype: Dtype) -> Option<String> {
+    let bare = target.split(':').next().unwrap_or_default();
+    let is_out_of_reach = matches!(bare, "sm_100" | "sm_103") && dtype != Dtype::F64;
+    is_out_of_reach.then(|| {
+        format!("measured by mma, which reaches a part of the {dtype} rate of {bare}; the full rate needs tcgen05")
     })
 }
 
 /// What is known of a GPU's matrix unit by the names that its users look for; what is not is null.
-pub fn matrix_fields(target: Option<&str>, compute_units: Option<u32>, clock_mhz: Option<f64>) -> Fields {
-    let known = target.and_then(|target| Architecture::find(target).ok());
+pub fn matrix_fields(gpu: &RatedGpu<'_>) -> Fields {
+    let known = gpu.target.and_then(|target| Architecture::find(target).ok());
     let unit = known.and_then(|known| known.matrix);
-    let peak = |dtype| known?.peak_tflops(dtype, Engine::Matrix, compute_units?, clock_mhz?);
+    let peak = |dtype| gpu.peak_tflops(dtype, Engine::Matrix);
+    let clock = gpu.clock();
     let tiles = known.map(|known| known.tiles(Dtype::F16)).filter(|tiles| !tiles.is_empty());
     Fields::new()
         .with("available", known.map(|known| known.matrix.is_some()))
-        .with("architecture", target.and_then(|target| target.split(':').next()))
+        .with("architecture", gpu.target.and_then(|target| target.split(':').next()))
         .with("matrix_size", tiles.map(tiles_text))
         .with("wmma_version", unit.filter(|unit| unit.kind == MatrixKind::Wmma).map(|unit| unit.generation))
         .with("peak_tflops_fp16", peak(Dtype::F16))
         .with("peak_tflops_bf16", peak(Dtype::Bf16))
         .with("peak_tflops_tf32", peak(Dtype::Tf32))
+        .with("peak_clock_mhz", clock.map(|clock| clock.mhz))
+        .with("peak_clock_source", clock.map(|clock| clock.source.as_str()))
 }
 
 /// `32x32x8, 16x16x16`.
@@ -201,7 +223,7 @@ pub fn tiles_text(tiles: &[[u32; 3]]) -> String {
     tiles.iter().map(|[m, n, k]| format!("{m}x{n}x{k}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Every dense peak of `gpu` at its highest clock, matrix unit first, widest type first.
+/// Every dense peak of `gpu` at its highest known clock, matrix unit first, widest type first.
 ///
 /// # Errors
 /// When the architecture, the number of compute units or the clock is not known: what, why and cure.
@@ -217,15 +239,14 @@ pub fn peaks(gpu: &Gpu) -> Result<Vec<Peak>, Reason> {
             },
         )
     };
-    let target = gpu.gfx_target.as_deref().ok_or_else(|| unknown("the architecture"))?;
-    let architecture = Architecture::find(target)?;
-    let units = gpu.compute_units.ok_or_else(|| unknown("the number of compute units"))?;
-    let clock = gpu.max_mhz.ok_or_else(|| unknown("the highest clock"))?;
+    let rated = RatedGpu::of(gpu);
+    Architecture::find(rated.target.ok_or_else(|| unknown("the architecture"))?)?;
+    rated.compute_units.ok_or_else(|| unknown("the number of compute units"))?;
+    rated.clock().ok_or_else(|| unknown("the highest clock"))?;
     let mut found = Vec::new();
     for engine in [Engine::Matrix, Engine::Vector] {
         for dtype in Dtype::ALL {
-            let tflops = architecture.peak_tflops(dtype, engine, units, clock);
-            found.extend(tflops.map(|tflops| Peak { dtype, engine, tflops }));
+            found.extend(rated.peak_tflops(dtype, engine).map(|tflops| Peak { dtype, engine, tflops }));
         }
     }
     Ok(found)

@@ -320,11 +320,13 @@ fields! {
     arithmetic_intensity FlopsPerByte Fact, "operations for each byte moved";
     peak_gflops Gigaflops Fact, "peak arithmetic rate: of the data sheet, on a CPU as measured (f32 for f16 and bf16)";
     peak_bandwidth_gb_s GigabytesPerSecond Fact, "highest bandwidth that the hardware can have";
-    peak_tflops Teraflops Fact, "highest rate of a GPU: compute units × operations of a unit in a clock × highest recorded clock";
+    peak_tflops Teraflops Fact, "highest rate of a GPU: compute units × operations of a unit in a clock × peak_clock_mhz";
+    peak_clock_mhz Megahertz Fact, "clock of the GPU's peaks: the highest of the driver's, the data sheet's and (RDNA) that of pp_dpm_sclk";
+    peak_clock_source One Fact, "source of peak_clock_mhz: driver, data sheet or pp_dpm_sclk";
     numa_distance One Fact, "from the threads' NUMA node to the memory's as the firmware tells it: 10 is the node itself";
     lies_in One Fact, "which memory holds the data, by its size: a cache (L1, L2, L3), memory, or memory with a part in a cache";
     memory_roof_gb_s GigabytesPerSecond Fact, "highest rate at which memory can be read: the hardware's peak, or on a CPU a read of an array beside the case";
-    peak_note One Fact, "why there is no peak to compare with";
+    peak_note One Fact, "what to know about the peak: why it is missing, halved or disputed, or that the result exceeds it";
     gemm_tflops Teraflops Fact, "rate of a large matrix product of the same type, measured beside the case";
     link_gb_s GigabytesPerSecond Fact, "what the link between host and GPU can carry one way, after the encoding of the line";
     link_percent Percent Metric(Higher), "share of what the link between host and GPU can carry, both ways where both are used";
@@ -412,7 +414,7 @@ fields! {
     architecture One Fact, "instruction set of the GPU, without features: gfx942, sm_90";
     matrix_size One Fact, "tiles m x n x k of the matrix instructions for f16";
     wmma_version One Fact, "generation of the WMMA unit; null where the GPU has none";
-    peak_tflops_fp16 Teraflops Fact, "highest rate of the matrix unit in f16 by the table of architectures and the highest clock listed";
+    peak_tflops_fp16 Teraflops Fact, "highest rate of the matrix unit in f16 by the table of architectures at peak_clock_mhz";
     peak_tflops_bf16 Teraflops Fact, "the same in bf16";
     peak_tflops_tf32 Teraflops Fact, "the same in tf32";
     matrix_unit One Fact, "kind and generation of the GPU's matrix unit: MFMA 3, WMMA 1, none";

@@ -29,7 +29,7 @@ pub(crate) const GROUP: u32 = 256;
 /// through the share once for each work-item.
 const PACKS_PER_ITEM: u64 = 8;
 
-/// Operations in a piece of work of the matrix units: 24 products of 16 x 16 x 16.
+/// Operations in a piece of work of the matrix units: 24 products of 16 x 16 x 16, or as many more of a smaller shape.
 const MATRIX_PIECE: u64 = 24 * 2 * 16 * 16 * 16;
 
 /// A file of sources, compiled once for each data type.
@@ -333,7 +333,7 @@ impl Planner<'_> {
             Some("matrix") => {
                 return Err(unsupported(
                     &format!("matrix units for {}", op.dtype),
-                    "this backend shows none of the device's (on vulkan: VK_KHR_cooperative_matrix for f16, in blocks of 16)",
+                    "this backend shows none of the device's (on vulkan: VK_KHR_cooperative_matrix for f16)",
                     "measure the engine `vector`, or use the GPU's native runtime or a newer driver",
                 ));
             }

@@ -176,7 +176,8 @@ impl Entry {
             kind: place,
             virtual_function: if gpu.is_virtual { Some(true) } else { named_virtual },
             compute_units: node.compute_units,
-            max_mhz: node.max_mhz.or(details.max_mhz),
+            // On RDNA the topology lists the game clock, and the table of levels more.
+            max_mhz: node.max_mhz.into_iter().chain(details.max_mhz).reduce(f64::max),
             limit_mhz: details.limit_mhz,
             vram_gb: vram.map(|bytes| bytes as f64 / 1e9),
             memory_bandwidth_gb_s: bandwidth

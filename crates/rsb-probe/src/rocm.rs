@@ -35,8 +35,11 @@ pub(crate) fn installations(host: &Host) -> Vec<RocmInstallation> {
     let mut seen: Vec<PathBuf> = Vec::new();
     let mut found = Vec::new();
     for root in roots(host) {
-        // `/opt/rocm` is mostly a link to one of the others.
+        // `/opt/rocm` is mostly a link to one of the others. From 7.9 on its `lib` is one into `core-7.14` within it.
         let Ok(real) = std::fs::canonicalize(&root) else { continue };
+        let lib = std::fs::canonicalize(root.join("lib")).unwrap_or_default();
+        let inner = lib.parent().filter(|home| home.starts_with(&real) && **home != real).map(Path::to_owned);
+        let (root, real) = inner.map_or((root, real), |home| (home.clone(), home));
         if !seen.contains(&real) {
             found.extend(installation::in_dir(host, &root));
             seen.push(real);
@@ -55,21 +58,22 @@ pub(crate) fn installations(host: &Host) -> Vec<RocmInstallation> {
 }
 
 /// Directories of installations, the one that counts first: `$ROCM_PATH`, `/opt/rocm`, then the newest of
-/// `/opt/rocm-*`.
+/// `/opt/rocm/core-*` (ROCm 7.9 and later) and of `/opt/rocm-*`.
 pub(crate) fn roots(host: &Host) -> Vec<PathBuf> {
     let named = ["ROCM_PATH", "ROCM_HOME", "HIP_PATH"].into_iter().filter_map(|name| host.variable(name));
     let mut roots: Vec<PathBuf> = named.map(PathBuf::from).collect();
     let Some(opt) = host.path("/opt") else { return roots };
     roots.extend([opt.join("rocm"), opt.join("rocm/core")]);
-    roots.extend(versioned(&opt));
+    roots.extend(versioned(&opt.join("rocm"), "core-"));
+    roots.extend(versioned(&opt, "rocm-"));
     roots
 }
 
-/// Directories `rocm-6.4.3` below `opt`, newest first.
-pub(crate) fn versioned(opt: &Path) -> Vec<PathBuf> {
-    let mut versioned: Vec<String> = entries(opt).into_iter().filter(|name| name.starts_with("rocm-")).collect();
-    rsb_model::order::by_key(&mut versioned, |name| std::cmp::Reverse(numbers(name.trim_start_matches("rocm-"))));
-    versioned.into_iter().map(|name| opt.join(name)).collect()
+/// Directories `rocm-6.4.3` below `/opt`, or `core-7.14` below one installation, newest first.
+pub(crate) fn versioned(dir: &Path, prefix: &str) -> Vec<PathBuf> {
+    let mut versioned: Vec<String> = entries(dir).into_iter().filter(|name| name.starts_with(prefix)).collect();
+    rsb_model::order::by_key(&mut versioned, |name| std::cmp::Reverse(numbers(name.trim_start_matches(prefix))));
+    versioned.into_iter().map(|name| dir.join(name)).collect()
 }
 
 /// Directories of libraries below an installation.
@@ -101,6 +105,25 @@ mod tests {
         assert_eq!(found(&two).as_deref(), Some("10.0.0"));
         let selected = [("opt/rocm-6.4.3/.info/version", "6.4.3"), ("opt/rocm/.info/version", "5.7.1-98")];
         assert_eq!(found(&selected).as_deref(), Some("5.7.1"));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn versions_side_by_side_in_one_directory_are_each_found_once() {
+        let files = [
+            ("opt/rocm/core-7.14/.info/version", "7.14.0"),
+            ("opt/rocm/core-7.14/lib/libamdhip64.so.7", ""),
+            ("opt/rocm/core-10.0/.info/version", "10.0.0"),
+            ("opt/rocm/core-10.0/lib/libamdhip64.so.7", ""),
+        ];
+        let tree = Tree::new(&files);
+        let versions =
+            |tree: &Tree| -> Vec<_> { installations(&tree.host()).into_iter().filter_map(|one| one.version).collect() };
+        assert_eq!(versions(&tree), ["10.0.0", "7.14.0"], "a tarball has no links");
+        // As the packages link them: the version in use is 7.14.
+        std::os::unix::fs::symlink("core-7.14", tree.path("opt/rocm/core")).unwrap();
+        std::os::unix::fs::symlink("core-7.14/lib", tree.path("opt/rocm/lib")).unwrap();
+        assert_eq!(versions(&tree), ["7.14.0", "10.0.0"]);
     }
 
     #[test]

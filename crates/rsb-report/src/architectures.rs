@@ -1,12 +1,12 @@
 //! The table of architectures as a page of the documentation.
 
 use rsb_model::Dtype;
-use rsb_model::architecture::{ARCHITECTURES, Architecture, Engine, Rate, toolkit};
+use rsb_model::architecture::{Architecture, Engine, Rate, toolkit};
 
 use crate::table::{Cell, Column, Table};
 
 const HEAD: &str = "\
-# Architectures of AMD's and NVIDIA's GPUs
+# Architectures of AMD's, NVIDIA's and Intel's GPUs
 
 <!-- Generated from crates/rsb-model/src/architecture/table.rs by `cargo xtask codegen`. -->
 
@@ -17,13 +17,18 @@ the dense peaks of the GPUs that are here.
 
 What the figures do not say:
 
-- The clock is the highest that the driver lists. Power and heat keep real clocks below it; GPUs of the RDNA family
-  may also run above it, so that a measured rate beyond the peak by the ratio of the clocks is no error.
+- The clock is the highest that the driver lists. Power and heat keep real clocks below it. RDNA boards also run above it: their
+  peak is at the highest of the listed clock, the boost clock below and the last line of `pp_dpm_sclk`, and the record says which
+  (`peak_clock_mhz`, `peak_clock_source`). A result above the peak at the listed clock has a note.
 - A rate of the vector unit supposes its best instructions: packed on CDNA 2, dual-issued on RDNA 3 and 4, dot products
   for integers. Code without them reaches half or less.
 - Of NVIDIA's GPUs a compute unit is a streaming multiprocessor and a wavefront a warp. Data sheets assume a lower clock
   for tensor cores than the driver lists as the highest (H100 SXM: 1830 MHz, 1980 MHz), so that a peak here lies above
-  theirs by that ratio. GeForce GPUs sum 16-bit products in f32 at half the rate shown.
+  theirs by that ratio. GeForce GPUs sum products of f16, bf16, tf32, fp8 and bf8 in f32 at half the rate shown, and are compared with
+  that half; i8, i4 and fp4 keep their rate, as do all types on professional GPUs.
+- On sm\\_100 and sm\\_103 the instruction `mma` reaches a part of the rates other than f64. `tensor-core`, which uses it, gives no
+  share of them.
+- Of Intel's GPUs a compute unit is a Xe core. They are reached by OpenCL and Vulkan, and `gpu-capability` alone shows their peaks.
 - *Compiler since* is the first release whose runtime compiler (hiprtc, NVRTC) is known to make code for the target. CUDA 12.9
   is the last that does for targets before sm\\_75.
 - An architecture that is not in the table has no peak: results are shown without one, and the reason is said.
@@ -32,6 +37,7 @@ What the figures do not say:
 /// The whole page.
 pub fn markdown() -> String {
     let mut out = format!("{HEAD}\n## Units\n\n{}", units().markdown());
+    out.push_str(&format!("\n## Boost clocks\n\n{}", boards().markdown()));
     out.push_str(&format!("\n## Operations of one compute unit in a clock\n\n{}", rates().markdown()));
     out.push_str(&format!("\n## Tiles of the matrix instructions (m × n × k, one block)\n\n{}", tiles().markdown()));
     out
@@ -40,10 +46,23 @@ pub fn markdown() -> String {
 fn units() -> Table {
     let columns = ["target", "family", "GPUs", "matrix unit", "wavefront", "compiler since", "source"];
     let mut table = Table::new(columns.map(Column::left));
-    for row in ARCHITECTURES {
+    for row in Architecture::all() {
         let matrix = row.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string());
-        let since = format!("{} {}.{}", toolkit(row.target), row.since.0, row.since.1);
+        let since = match row.since {
+            (0, 0) => "-".to_owned(),
+            (major, minor) => format!("{} {major}.{minor}", toolkit(row.target)),
+        };
         let cells = [row.target, row.family, row.gpus, &matrix, &row.wavefront.to_string(), &since, row.source];
+        table.push(cells.map(Cell::from));
+    }
+    table
+}
+
+fn boards() -> Table {
+    let names = ["target", "board"].map(Column::left).into_iter();
+    let mut table = Table::new(names.chain(["compute units", "boost clock, MHz"].map(Column::right)));
+    for (row, board) in Architecture::all().flat_map(|row| row.boards.iter().map(move |board| (row, board))) {
+        let cells = [row.target, board.name, &board.compute_units.to_string(), &board.boost_mhz.to_string()];
         table.push(cells.map(Cell::from));
     }
     table
@@ -52,7 +71,7 @@ fn units() -> Table {
 /// Architectures of the same rates, by their targets.
 fn alike() -> Vec<(String, &'static Architecture)> {
     let mut groups: Vec<(String, &'static Architecture)> = Vec::new();
-    for row in ARCHITECTURES {
+    for row in Architecture::all() {
         match groups.iter_mut().find(|(_, first)| first.rates == row.rates && first.matrix == row.matrix) {
             Some((targets, _)) => targets.push_str(&format!(", {}", row.target)),
             None => groups.push((row.target.to_owned(), row)),
@@ -96,12 +115,13 @@ mod tests {
     #[test]
     fn every_architecture_and_every_rate_is_on_the_page() {
         let page = markdown().replace("\\_", "_"); // As it reads: Markdown escapes underscores.
-        for row in ARCHITECTURES {
+        for row in Architecture::all() {
             assert!(page.contains(row.target) && page.contains(row.source), "{}", row.target);
             for rate in row.rates {
                 assert!(page.contains(&format!("| {} ", rate.per_clock_per_cu)), "{} {}", row.target, rate.dtype);
             }
         }
         assert_eq!(page.matches("| gfx950 | matrix |").count(), 1);
+        assert!(page.contains("| gfx1201 | RX 9070 XT | 64 | 2970 |"), "boost clocks");
     }
 }

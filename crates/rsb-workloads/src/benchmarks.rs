@@ -27,6 +27,7 @@ use rsb_model::shape::{format_bytes, parse_shape, rounded_bytes};
 use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Dtype, Note, Params, Reason};
 
 use crate::benchmark::{Benchmark, Grid, unusable};
+use crate::plausibility::times_of_last_cache;
 
 /// Every benchmark of this crate, the control set first, then memory.
 pub fn all() -> &'static [&'static dyn Benchmark] {
@@ -116,13 +117,14 @@ fn beyond_caches(device: &DeviceInfo) -> u64 {
     affordable(device, multiple_of_caches(2, last_level_cache(device), 1 << 30))
 }
 
-/// An array that is in memory but for a small part: four times `caches`, which STREAM demands, and affordable.
+/// An array that is in memory but for a small part: four times `caches`, which STREAM demands, or eight times a memory-side
+/// cache, and affordable.
 fn stream_size(device: &DeviceInfo, caches: u64) -> u64 {
-    affordable(device, wanted_stream_size(caches))
+    affordable(device, wanted_stream_size(device, caches))
 }
 
-fn wanted_stream_size(caches: u64) -> u64 {
-    multiple_of_caches(4, caches, 4 << 30)
+fn wanted_stream_size(device: &DeviceInfo, caches: u64) -> u64 {
+    multiple_of_caches(times_of_last_cache(device), caches, 4 << 30)
 }
 
 fn multiple_of_caches(times: u64, caches: u64, most: u64) -> u64 {
@@ -145,7 +147,7 @@ pub fn sized_down(device: &DeviceInfo, cases: &[Case]) -> Option<Note> {
     if !cases.iter().any(|case| case.device == here && OF_MEMORY.contains(&case.benchmark.as_str())) {
         return None;
     }
-    let wanted = wanted_stream_size(last_level_cache(device));
+    let wanted = wanted_stream_size(device, last_level_cache(device));
     let found = affordable(device, wanted);
     (found < wanted).then(|| {
         let text = format!(

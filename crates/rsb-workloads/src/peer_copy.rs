@@ -8,7 +8,7 @@ use rsb_model::{Fields, Reason};
 use crate::accuracy::Accuracy;
 use crate::benchmark::{Failure, Prepared};
 use crate::device_group::position;
-use crate::plausibility::check_bandwidth;
+use crate::plausibility::{check_bandwidth, set_note};
 use crate::timed::{SEED, check_time};
 
 /// A copy from one GPU to another, checked where it arrives.
@@ -67,12 +67,13 @@ impl Prepared for PeerCopy<'_> {
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
         check_time(time_ns)?;
         let rate = gigabytes_per_second(self.size as f64, time_ns);
-        check_bandwidth(rate, &self.operation, self.device.info(), 1)?;
+        let note = check_bandwidth(rate, &self.operation, self.device.info(), 1)?;
         let fields = Fields::new().with("operation", "peer-copy").with("provider", self.kernel.provider());
         let fields = fields.with("size_bytes", self.size).with("num_gpus", 2).with("peer", self.peer);
         let fields = fields.with("init", reference::init(&self.operation));
-        let mut fields = fields;
+        let mut fields = fields.with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate);
         self.accuracy.set(&mut fields);
-        Ok(fields.with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate))
+        set_note(&mut fields, note.as_deref());
+        Ok(fields)
     }
 }

@@ -3,10 +3,13 @@
 
 pub(crate) mod gpu;
 
+pub(crate) use gpu::best_peak_note;
+
 use std::time::Duration;
 
 use rsb_device::operation::PeakArithmetic;
 use rsb_device::{Device, DeviceInfo, Operation, Options, host_cpu};
+use rsb_model::architecture::PeakClock;
 use rsb_model::environment::Cache;
 use rsb_model::unit::gigaflops;
 use rsb_model::{Dtype, Fields, Reason};
@@ -14,8 +17,15 @@ use rsb_model::{Dtype, Fields, Reason};
 use crate::benchmark::Failure;
 use crate::timed::Timed;
 
-/// How far above the peak of a GPU's highest listed clock a figure may be.
+/// How far above the peak of a GPU's highest known clock a result may be: boards are overclocked by their vendors.
 const SLACK: f64 = 1.25;
+
+/// How far above the listed bandwidth of a memory a result may be without a note: overclocked memory, and what a cache
+/// keeps of arrays that are several times its size.
+const BANDWIDTH_SLACK: f64 = 1.1;
+
+/// How far above it a result is refused.
+const BANDWIDTH_LIMIT: f64 = 1.3;
 
 /// How far above the peak measured on a CPU a figure may be: boost clocks move between the two measurements, and
 /// another program on the same core takes up to half of what a burst finds.
@@ -36,20 +46,45 @@ const CORE_GFLOPS: f64 = 2.0 * 16.0 * 2.0 * 6.5;
 /// No cache answers sooner: three clocks at 6.5 GHz, in nanoseconds.
 pub(crate) const SHORTEST_LATENCY_NS: f64 = 3.0 / 6.5;
 
-/// Refuses traffic above what the memory (beyond the caches) or the cores or compute units (within them) can have.
+/// Refuses traffic above what the memory (beyond the caches) or the cores or compute units (within them) can have. Returns
+/// a `peak_note` for traffic that is above the memory's listed peak by more than tolerances explain.
 pub(crate) fn check_bandwidth(
     gb_s: f64,
     operation: &Operation,
     info: &DeviceInfo,
     threads: u32,
-) -> Result<(), Failure> {
+) -> Result<Option<String>, Failure> {
     if let (Some(peak), true) = (info.peak_bandwidth_gb_s, beyond_caches(operation, info)) {
-        return check(gb_s, peak, "GB/s", "the memory's peak");
+        return check_memory(gb_s, peak);
     }
-    if gpu::is_gpu(info) {
-        return check(gb_s, gpu::cache_gb_s(info), "GB/s", "what the GPU's compute units can move");
+    let (limit, name) = if gpu::is_gpu(info) {
+        (gpu::cache_gb_s(info), "what the GPU's compute units can move")
+    } else {
+        (CORE_GB_S * cores(info, threads), "what CPU cores can move")
+    };
+    check(gb_s, limit, "GB/s", name)?;
+    Ok(None)
+}
+
+/// Refuses traffic that a memory of `peak` GB/s cannot have. Returns a `peak_note` for what is above its listed peak by more
+/// than tolerances explain.
+pub(crate) fn check_memory(gb_s: f64, peak: f64) -> Result<Option<String>, Failure> {
+    let name = format!("{BANDWIDTH_LIMIT} times the memory's peak of {peak:.1} GB/s");
+    check(gb_s, BANDWIDTH_LIMIT * peak, "GB/s", &name)?;
+    if gb_s <= BANDWIDTH_SLACK * peak {
+        return Ok(None);
     }
-    check(gb_s, CORE_GB_S * cores(info, threads), "GB/s", "what CPU cores can move")
+    let percent = 100.0 * gb_s / peak;
+    Ok(Some(format!(
+        "the result is {percent:.0} % of the memory's listed peak: its clock is raised, or a cache held a part"
+    )))
+}
+
+/// Times that a cache must fit into an array for the array to lie in memory: four, as STREAM demands. A memory-side cache
+/// (AMD Infinity Cache, the third level of a GPU) need not evict the oldest lines, so it takes eight.
+pub(crate) fn times_of_last_cache(info: &DeviceInfo) -> u64 {
+    let last = info.caches.iter().max_by_key(|cache| cache.size_bytes);
+    if gpu::is_gpu(info) && last.is_some_and(|cache| cache.level >= 3) { 8 } else { 4 }
 }
 
 /// Whether no cache holds what the operation works on.
@@ -130,8 +165,7 @@ fn check_cores(gflops: f64, dtype: Dtype, info: &DeviceInfo, options: &Options) 
     check(gflops, limit, "GFLOP/s", "what CPU cores can compute")
 }
 
-/// GPUs of some families run above the highest clock that their driver lists, hence the slack. `counted` operations stand
-/// for one that is made.
+/// `counted` operations stand for one that is made.
 fn check_gpu_rate(gflops: f64, counted: f64, info: &DeviceInfo, dtype: Dtype) -> Result<(), Failure> {
     let limit = SLACK * counted * gpu::most_gflops(info, dtype);
     check(gflops, limit, "GFLOP/s", &format!("what the GPU's compute units can do in {dtype}"))
@@ -145,6 +179,9 @@ pub(crate) struct Compute {
     peak_gflops: Option<f64>,
     /// Where the memory keeps the units from their peak: the rate at which they get their data.
     memory_gflops: Option<f64>,
+    /// The clock of a GPU's peak, and what else to know about it.
+    clock: Option<PeakClock>,
+    note: Option<String>,
 }
 
 impl Compute {
@@ -159,7 +196,10 @@ impl Compute {
         let memory_gflops = memory.zip(intensity).map(|(gb_s, intensity)| gb_s * intensity);
         // What was achieved is possible: a case that beats the burst by a little has found a higher peak.
         let peak_gflops = peak.map(|peak| peak.max(rate));
-        Ok(Self { time_ns, gflops: rate, intensity, peak_gflops, memory_gflops })
+        let rated = gpu::rated(info);
+        let clock = rated.best(dtype).and(rated.clock());
+        let note = best_peak_note(info, dtype, rate);
+        Ok(Self { time_ns, gflops: rate, intensity, peak_gflops, memory_gflops, clock, note })
     }
 
     /// The share of the arithmetic units' peak, where it is known.
@@ -181,7 +221,19 @@ impl Compute {
             let roof = self.memory_gflops.map_or(peak, |memory| memory.min(peak));
             fields.set("roofline_percent", 100.0 * self.gflops / roof);
         }
+        if let Some(clock) = self.clock {
+            fields.set("peak_clock_mhz", clock.mhz);
+            fields.set("peak_clock_source", clock.source.as_str());
+        }
+        set_note(&mut fields, self.note.as_deref());
         fields
+    }
+}
+
+/// Adds the note of a check to the fields of its case.
+pub(crate) fn set_note(fields: &mut Fields, note: Option<&str>) {
+    if let Some(note) = note {
+        fields.set("peak_note", note);
     }
 }
 
@@ -350,9 +402,51 @@ mod tests {
         assert!(!may_be_nearer(8 << 10, &info), "where the first level is known");
     }
 
+    /// What a copy of 1 GiB arrays at `gb_s` gets: a note, nothing, or the reason why it is refused.
+    fn copy_at(gb_s: f64) -> Result<Option<String>, Failure> {
+        let copy = Operation::Stream(rsb_device::operation::MemoryStream {
+            pattern: rsb_device::operation::StreamPattern::Copy,
+            dtype: Dtype::F32,
+            elements: 1 << 28,
+            stores: rsb_device::operation::Stores::Temporal,
+        });
+        check_bandwidth(gb_s, &copy, gpu().info(), 1)
+    }
+
+    #[test]
+    fn bandwidth_a_little_above_the_listed_peak_is_noted_and_far_above_is_refused() {
+        const PEAK: f64 = 1638.4;
+        for share in [0.8, 1.0, 1.09] {
+            assert_eq!(copy_at(share * PEAK).unwrap(), None, "{share}");
+        }
+        let note = copy_at(1.2 * PEAK).unwrap().unwrap();
+        assert!(note.contains("120 %"), "{note}");
+        match copy_at(1.31 * PEAK) {
+            Err(Failure::Failed(reason)) => assert!(reason.why.contains("memory's peak of 1638.4 GB/s"), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_memory_side_cache_takes_arrays_of_eight_times_its_size() {
+        let cache = |level| Cache { level, size_bytes: 96 << 20, shared_by: None };
+        let mut info = gpu().info().clone();
+        info.caches = vec![cache(3)];
+        assert_eq!(times_of_last_cache(&info), 8, "Infinity Cache");
+        info.caches = vec![cache(2)];
+        assert_eq!(times_of_last_cache(&info), 4, "the second level of a GPU");
+        info.caches = vec![cache(3)];
+        info.device = "cpu:0".parse().unwrap();
+        assert_eq!(times_of_last_cache(&info), 4, "the third level of a CPU");
+    }
+
     #[test]
     fn above_the_data_sheet_nothing_is_believed() {
-        assert!(product(&gpu(), [64, 64, 64], 50_000.0).is_ok(), "boost clocks are");
+        let noted = product(&gpu(), [64, 64, 64], 50_000.0).unwrap();
+        assert!(noted.text("peak_note").unwrap().contains("110 % of the peak at the 1700 MHz"), "boost clocks are");
+        assert_eq!(noted.number("peak_clock_mhz"), Some(1700.0));
+        assert_eq!(noted.text("peak_clock_source"), Some("driver"));
+        assert_eq!(product(&gpu(), [64, 64, 64], 40_000.0).unwrap().get("peak_note"), None);
         match product(&gpu(), [64, 64, 64], 60_000.0) {
             Err(Failure::Failed(reason)) => assert!(reason.why.contains("56576.0 GFLOP/s"), "{reason}"),
             other => panic!("{other:?}"),

@@ -6,21 +6,29 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use naga::back::spv;
 use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
+use naga::{CooperativeRole, CooperativeSize, Expression, TypeInner};
 
 use crate::root;
 
 /// What a source needs beside the prelude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
-    /// Nothing, nor the prelude.
-    Nothing,
     /// A file for each type, by this name.
     Types(&'static str),
     /// The same, and values brought together across a group.
     Tree,
     /// The same, compiled twice, without subgroups and with them.
     Groups,
+    /// Nothing, compiled once for each shape of [`MATRICES`].
+    Matrices,
 }
+
+/// Shapes m × n × 16 of matrix units that there is a kernel for. The length of sums is 16 in each, which the source relies on.
+const MATRICES: [(&str, [CooperativeSize; 2]); 3] = [
+    ("_16x16x16", [CooperativeSize::Sixteen, CooperativeSize::Sixteen]),
+    ("_8x16x16", [CooperativeSize::Eight, CooperativeSize::Sixteen]),
+    ("_8x8x16", [CooperativeSize::Eight, CooperativeSize::Eight]),
+];
 
 const FLOATS: &[&str] = &["f64", "f32", "f16", "bf16"];
 
@@ -37,7 +45,7 @@ const SOURCES: &[(&str, Needs, &[&str])] = &[
     ("quantized", Needs::Types("type"), &["f32", "f16", "bf16"]),
     // Peak rates need no packs; they have small files of their own for each type.
     ("peak", Needs::Types("peak"), &["f64", "f32", "f16"]),
-    ("peak_matrix", Needs::Nothing, &["f16"]),
+    ("peak_matrix", Needs::Matrices, &["f16"]),
 ];
 
 impl Needs {
@@ -46,7 +54,7 @@ impl Needs {
         let parts = |names: &[&str]| names.iter().map(|name| format!("{name}.wgsl")).collect::<Vec<_>>();
         match self {
             Self::Types(prefix) => vec![("", parts(&[&format!("{prefix}_{dtype}"), "prelude", "place"]))],
-            Self::Nothing => vec![("", Vec::new())],
+            Self::Matrices => MATRICES.map(|(ending, _)| (ending, Vec::new())).to_vec(),
             Self::Tree => vec![("", parts(&[&format!("type_{dtype}"), "prelude", "place", "across"]))],
             Self::Groups => {
                 let mut forms = Self::Tree.forms(dtype);
@@ -89,16 +97,59 @@ fn shaders(dir: &Path) -> Result<Vec<Shader>> {
         for (ending, mut parts) in needs.forms(name) {
             parts.push(format!("{source}.wgsl"));
             let text = parts.into_iter().map(read).collect::<Result<String>>()?;
-            let bytes = compile(&text).with_context(|| format!("{source}{ending} for {name}"))?;
+            let shape = MATRICES.iter().find(|(known, _)| *known == ending).map(|(_, shape)| *shape);
+            let bytes = compile(&text, shape).with_context(|| format!("{source}{ending} for {name}"))?;
             made.push(Shader { path: dir.join("spirv").join(format!("{source}{ending}_{name}.spv")), bytes });
         }
     }
     Ok(made)
 }
 
-/// SPIR-V 1.3, which every driver of Vulkan 1.1 takes.
-fn compile(text: &str) -> Result<Vec<u8>> {
+/// The source for matrices of `rows` × `columns` instead of 16 × 16.
+fn sized(text: &str, [rows, columns]: [CooperativeSize; 2]) -> String {
+    let set = |text: &str, name: &str, size: CooperativeSize| {
+        text.replacen(&format!("const {name}: u32 = 16u;"), &format!("const {name}: u32 = {}u;", size as u32), 1)
+    };
+    set(&set(text, "M", rows), "N", columns)
+}
+
+/// Gives every cooperative matrix of `module` the size that its role has in a product of `rows` × `columns` × 16. WGSL can
+/// name squares alone; SPIR-V and naga's own form of it can have any.
+fn reshape(module: &mut naga::Module, [rows, columns]: [CooperativeSize; 2]) {
+    const LENGTH: CooperativeSize = CooperativeSize::Sixteen;
+    // Rows and columns of each role.
+    let of = |role: CooperativeRole| match role {
+        CooperativeRole::A => (rows, LENGTH),
+        CooperativeRole::B => (LENGTH, columns),
+        CooperativeRole::C => (rows, columns),
+    };
+    let handles: Vec<_> = module.types.iter().map(|(handle, _)| handle).collect();
+    for handle in handles {
+        let mut known = module.types[handle].clone();
+        let TypeInner::CooperativeMatrix { columns, rows, role, .. } = &mut known.inner else { continue };
+        let size = of(*role);
+        if (*rows, *columns) != size {
+            (*rows, *columns) = size;
+            module.types.replace(handle, known);
+        }
+    }
+    for function in module.entry_points.iter_mut().map(|entry| &mut entry.function) {
+        for (_, expression) in function.expressions.iter_mut() {
+            if let Expression::CooperativeLoad { columns, rows, role, .. } = expression {
+                (*rows, *columns) = of(*role);
+            }
+        }
+    }
+}
+
+/// SPIR-V 1.3, which every driver of Vulkan 1.1 takes; for a shape of [`MATRICES`] where the source is of those.
+fn compile(text: &str, shape: Option<[CooperativeSize; 2]>) -> Result<Vec<u8>> {
+    let sized = shape.map(|shape| sized(text, shape));
+    let text = sized.as_deref().unwrap_or(text);
     let mut module = naga::front::wgsl::parse_str(text).map_err(|error| anyhow!(error.emit_to_string(text)))?;
+    if let Some(shape) = shape {
+        reshape(&mut module, shape);
+    }
     // Every kernel takes a few of the buffers that are declared for all.
     naga::compact::compact(&mut module, naga::compact::KeepUnused::No);
     let info = Validator::new(ValidationFlags::all(), Capabilities::all())
@@ -157,9 +208,47 @@ mod tests {
         assert_eq!(kept, made.len(), "files that no source makes");
     }
 
+    /// Rows, columns and use of each matrix type: A is 0, B 1, C 2.
+    fn matrices(words: &[u32]) -> Vec<[u32; 3]> {
+        const CONSTANT: u32 = 43;
+        const COOPERATIVE_MATRIX: u32 = 4456;
+        let mut at = 5;
+        let mut instructions = Vec::new();
+        while let Some(&first) = words.get(at) {
+            let length = (first >> 16).max(1) as usize;
+            instructions.push((first & 0xffff, words.get(at + 1..at + length).unwrap_or_default()));
+            at += length;
+        }
+        let constant = |id: u32| {
+            let defines = |(code, operands): &&(u32, &[u32])| *code == CONSTANT && operands.get(1) == Some(&id);
+            instructions.iter().find(defines).unwrap().1[2]
+        };
+        let types = instructions.iter().filter(|(code, _)| *code == COOPERATIVE_MATRIX);
+        types.map(|(_, operands)| [operands[3], operands[4], operands[5]].map(constant)).collect()
+    }
+
+    #[test]
+    fn matrices_have_the_sizes_of_their_shape() {
+        for shader in shaders(&dir()).unwrap().iter().filter(|shader| shader.path.to_string_lossy().contains("matrix"))
+        {
+            let name = shader.path.file_name().unwrap().to_string_lossy().into_owned();
+            let [m, n] = match name.as_str() {
+                "peak_matrix_16x16x16_f16.spv" => [16, 16],
+                "peak_matrix_8x16x16_f16.spv" => [8, 16],
+                "peak_matrix_8x8x16_f16.spv" => [8, 8],
+                other => panic!("{other}"),
+            };
+            let words: Vec<u32> =
+                shader.bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+            let mut found = matrices(&words);
+            found.sort_by_key(|[_, _, role]| *role);
+            assert_eq!(found, [[m, 16, 0], [16, n, 1], [m, n, 2]], "{name}");
+        }
+    }
+
     #[test]
     fn a_mistake_in_a_source_is_told_with_its_line() {
-        let error = compile("fn f() -> f32 { return wrong_name; }").unwrap_err();
+        let error = compile("fn f() -> f32 { return wrong_name; }", None).unwrap_err();
         assert!(format!("{error:#}").contains("wrong_name"), "{error:#}");
     }
 }

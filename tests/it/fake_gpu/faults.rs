@@ -143,6 +143,16 @@ fn a_compiler_that_ends_the_process() {
 }
 
 #[test]
+fn a_module_that_does_not_compile_costs_its_cases() {
+    for (runtime, word) in each(["undeclared identifier in 'rsb_sum'"; 2]) {
+        let bench = runtime.with_fault("compile:rsb_sum");
+        let document = runtime.run(&bench, &THREE).expect(1).json();
+        assert_reason(case(&document, "/sum/"), "failed", word);
+        assert_rest_stands(&document, "/sum/");
+    }
+}
+
+#[test]
 fn a_runtime_that_ends_the_process_when_it_starts() {
     for &runtime in RUNTIMES {
         let bench = runtime.with_fault("abort:init");

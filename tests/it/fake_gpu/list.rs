@@ -7,7 +7,7 @@ const PRODUCTS: &str = include_str!("light_products.rs");
 const LIBRARIES: &str = include_str!("libraries.rs");
 
 /// A fault; how it is ordered; where its test is, and what it is called.
-const ALL: [(&str, &str, &str, &str); 15] = [
+const ALL: [(&str, &str, &str, &str); 16] = [
     ("out of memory at the n-th allocation", "oom:3", FAULTS, "memory_that_is_used_up_at_the_third_allocation"),
     ("launch failure", "launch:rsb_gelu", FAULTS, "a_launch_that_fails"),
     ("device lost", "lost:rsb_gelu", FAULTS, "a_gpu_that_is_lost"),
@@ -17,6 +17,7 @@ const ALL: [(&str, &str, &str, &str); 15] = [
     ("wrong result", "wrong:rsb_gelu", FAULTS, "a_wrong_result_is_never_timed"),
     ("wrong result of a library", "wrong:", FAULTS, "a_wrong_product_of_a_library"),
     ("compiler ends the process", "abort:{}", FAULTS, "a_compiler_that_ends_the_process"),
+    ("module does not compile", "compile:rsb_sum", FAULTS, "a_module_that_does_not_compile_costs_its_cases"),
     ("library ends the process", "abort:", FAULTS, "a_library_that_ends_the_process"),
     ("runtime ends the process at start", "abort:init", FAULTS, "a_runtime_that_ends_the_process_when_it_starts"),
     ("lying clock", "clock:fast", CLOCK, "too_fast_is_above_the_peak_of_the_compute_units"),

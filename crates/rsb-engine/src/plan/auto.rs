@@ -69,6 +69,7 @@ mod tests {
             arch: None,
             units: 8,
             max_clock_mhz: None,
+            power_level_mhz: None,
             usable_memory_bytes: 8 << 30,
             caches: Vec::new(),
             peak_bandwidth_gb_s: None,

@@ -16,6 +16,7 @@ fn machine() -> Machine {
         arch: None,
         units: 2,
         max_clock_mhz: None,
+        power_level_mhz: None,
         usable_memory_bytes: 8 << 30,
         caches: Vec::new(),
         peak_bandwidth_gb_s: None,

@@ -113,7 +113,12 @@ impl State {
         let count = if options.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) };
         // SAFETY: by the promise of the caller.
         let options = (0..count).map(|index| unsafe { text(*options.add(index)) }).collect::<Result<Vec<_>, _>>()?;
+        let orders = self.orders.clone();
         let program = self.program(program)?;
+        if let Some(kernel) = orders.as_ref().ok().and_then(|orders| orders.uncompilable(&program.source)) {
+            program.log = format!("{}: error: use of undeclared identifier in '{kernel}'", program.name);
+            return Err(result::COMPILATION);
+        }
         let arch = target(&options).map_err(|log| {
             program.log = log;
             result::INVALID_OPTION

@@ -15,6 +15,8 @@ pub(crate) struct Core {
     pub(crate) arch: String,
     /// Compute units.
     pub(crate) units: u32,
+    /// Whether copies from and to the host cross PCI Express.
+    pub(super) is_on_pcie: bool,
 }
 
 impl Core {
@@ -22,7 +24,8 @@ impl Core {
     pub(super) fn open(driver: Rc<dyn Driver>, ordinal: c_int, facts: &Facts) -> Result<Rc<Self>, DeviceError> {
         driver.activate(ordinal)?;
         let stream = driver.create_stream()?;
-        Ok(Rc::new(Self { driver, ordinal, stream, arch: facts.arch.clone(), units: facts.info.units }))
+        let Facts { info, arch, is_on_pcie, .. } = facts;
+        Ok(Rc::new(Self { driver, ordinal, stream, arch: arch.clone(), units: info.units, is_on_pcie: *is_on_pcie }))
     }
 
     /// Makes the GPU the current one.

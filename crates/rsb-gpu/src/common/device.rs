@@ -284,7 +284,8 @@ impl Device for GpuDevice {
     }
 
     fn link_gb_s(&self) -> Option<f64> {
-        link::gb_s(self.info.pci_address.as_deref()?, self.core.driver.vendor())
+        let address = self.info.pci_address.as_deref().filter(|_| self.core.is_on_pcie)?;
+        link::gb_s(address, self.core.driver.vendor())
     }
 
     fn occupancy(&self, operation: &Operation, options: &Options) -> Result<Occupancy, DeviceError> {

@@ -22,6 +22,8 @@ pub(crate) struct Facts {
     /// What kernels are compiled for, such as `gfx90a` or `sm_90`.
     pub(crate) arch: String,
     pub(crate) max_threads_per_unit: u32,
+    /// Whether copies from and to the host cross PCI Express.
+    pub(crate) is_on_pcie: bool,
 }
 
 /// Makes a GPU the current one of the thread that calls it.

@@ -1,5 +1,6 @@
-//! The PCI Express link of a GPU, as the kernel's tree of devices tells it.
+//! What the kernel's tree of devices reports about a GPU: its PCI Express link and its clock levels.
 
+use std::ffi::c_int;
 use std::path::Path;
 
 use rsb_model::gpu::PcieLink;
@@ -11,6 +12,38 @@ const DEVICES: &str = "/sys/bus/pci/devices";
 /// `vendor` is its vendor's number among those of PCI devices, such as `0x1002`.
 pub(super) fn gb_s(address: &str, vendor: &str) -> Option<f64> {
     narrowest(Path::new(DEVICES), address, vendor)
+}
+
+/// The highest level of `pp_dpm_sclk` of the GPU at `address`, in MHz; `None` if the driver has no such table.
+#[cfg(feature = "rocm")]
+pub(crate) fn highest_level_mhz(address: &str, vendor: &str) -> Option<f64> {
+    highest_level(Path::new(DEVICES), address, vendor)
+}
+
+#[cfg(any(feature = "rocm", test))]
+fn highest_level(devices: &Path, address: &str, vendor: &str) -> Option<f64> {
+    let device = devices.join(address);
+    if read(&device, "vendor")? != vendor {
+        return None;
+    }
+    read(&device, "pp_dpm_sclk")?.lines().filter_map(level_mhz).reduce(f64::max)
+}
+
+/// The clock in a line such as `1: 2499Mhz *`. Values that no clock has (all ones from a lost GPU) are left out.
+#[cfg(any(feature = "rocm", test))]
+fn level_mhz(line: &str) -> Option<f64> {
+    let (_, value) = line.split_once(':')?;
+    let mhz = value.split_whitespace().next()?.to_ascii_lowercase();
+    mhz.strip_suffix("mhz")?.parse().ok().filter(|mhz| (1.0..=10_000.0).contains(mhz))
+}
+
+/// Whether copies between host and GPU cross PCI Express. They do not if the GPU is part of the CPU (`integrated`, MI300A),
+/// or if it reads the host's page tables over a coherent link (NVLink-C2C of Grace).
+///
+/// HIP reports both for GPUs that share the host's memory (clr `hip_device.cpp`: `integrated` since ROCm 6.2, and
+/// `pageableMemoryAccessUsesHostPageTables`, each from `hostUnifiedMemory_`).
+pub(crate) fn is_on_pcie(name: &str, integrated: Option<c_int>, uses_host_page_tables: Option<c_int>) -> bool {
+    integrated != Some(1) && uses_host_page_tables != Some(1) && !name.contains("MI300A")
 }
 
 /// The narrowest stretch between the GPU and the CPU: a GPU often sits behind a switch of its own, whose inner
@@ -50,6 +83,41 @@ mod tests {
         std::fs::create_dir_all(dir).unwrap();
         for (name, text) in [("vendor", vendor), ("max_link_speed", speed), ("max_link_width", width)] {
             std::fs::write(dir.join(name), format!("{text}\n")).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_highest_clock_level_counts() {
+        let tree = tempfile::tempdir().unwrap();
+        let gpu = tree.path().join("0000:03:00.0");
+        write(&gpu, AMD, "16.0 GT/s PCIe", "16");
+        let highest = || highest_level(tree.path(), "0000:03:00.0", AMD);
+        assert_eq!(highest(), None, "no table");
+        for (text, mhz) in [
+            ("0: 500Mhz\n1: 31Mhz *\n2: 3320Mhz\n", Some(3320.0)),
+            ("S: 500Mhz *\n1: 2070Mhz\n", Some(2070.0)),
+            ("0: 99999999999999999999Mhz\n1: 0Mhz *\n", None),
+            ("nonsense\n", None),
+        ] {
+            std::fs::write(gpu.join("pp_dpm_sclk"), text).unwrap();
+            assert_eq!(highest(), mhz, "{text:?}");
+        }
+        std::fs::write(gpu.join("pp_dpm_sclk"), "0: 3320Mhz\n").unwrap();
+        std::fs::write(gpu.join("vendor"), "0x10de\n").unwrap();
+        assert_eq!(highest(), None, "another vendor's device");
+    }
+
+    #[test]
+    fn gpus_that_share_the_hosts_memory_are_not_on_pcie() {
+        for (name, integrated, host_page_tables, expected) in [
+            ("NVIDIA H100 PCIe", Some(0), Some(0), true),
+            ("AMD Instinct MI300X", Some(0), None, true),
+            ("a driver without either attribute", None, None, true),
+            ("AMD Radeon 8060S", Some(1), Some(1), false),
+            ("NVIDIA GH200 480GB", Some(0), Some(1), false),
+            ("AMD Instinct MI300A", Some(0), None, false),
+        ] {
+            assert_eq!(is_on_pcie(name, integrated, host_page_tables), expected, "{name}");
         }
     }
 

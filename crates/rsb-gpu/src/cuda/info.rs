@@ -8,7 +8,7 @@ use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 
 use super::arch;
 use super::runtime::{CudaError, Runtime};
-use crate::common::{Facts, call, number};
+use crate::common::{Facts, call, link, number};
 use rsb_device::device::DeviceInfo;
 
 /// Reads GPU `ordinal`.
@@ -32,21 +32,25 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
     );
     runtime.make_current(ordinal)?;
     let index = ordinal.unsigned_abs();
+    let name = name(runtime, device).unwrap_or_else(|| arch.clone());
+    let is_on_pcie =
+        link::is_on_pcie(&name, attribute(attribute::INTEGRATED), attribute(attribute::USES_HOST_PAGE_TABLES));
     let info = DeviceInfo {
         device: DeviceRef { backend: BackendId::Cuda, index },
-        name: name(runtime, device).unwrap_or_else(|| arch.clone()),
+        name,
         device_type: if runtime.is_fake_gpu() { DeviceType::Simulated } else { DeviceType::Gpu },
         pci_address: pci_address(runtime, device),
         driver: runtime.version().map(|(major, minor)| format!("nvidia, CUDA {major}.{minor}")),
         arch: Some(arch.clone()),
         units: positive(attribute::MULTIPROCESSOR_COUNT).unwrap_or(1),
         max_clock_mhz: positive(attribute::CLOCK_RATE).map(|khz| f64::from(khz) / 1e3),
+        power_level_mhz: None,
         usable_memory_bytes: usable_memory(runtime)?,
         caches: caches(positive(attribute::L2_CACHE_SIZE)),
         peak_bandwidth_gb_s: peak.filter(|_| !integrated),
     };
     let max_threads_per_unit = positive(attribute::MAX_THREADS_PER_MULTIPROCESSOR).unwrap_or(2048);
-    Ok(Facts { info, arch, max_threads_per_unit })
+    Ok(Facts { info, arch, max_threads_per_unit, is_on_pcie })
 }
 
 /// The marketing name; of a slice of a divided GPU (MIG) it names the slice.

@@ -23,6 +23,9 @@ use rsb_device::device::DeviceError;
 type Made = Result<Handle, DeviceError>;
 type Done = Result<(), DeviceError>;
 
+/// AMD's number among the vendors of PCI devices, as sysfs writes it.
+pub(super) const VENDOR: &str = "0x1002";
+
 const fn kind(ends: Ends) -> c_int {
     match ends {
         Ends::HostToDevice => memcpy::HOST_TO_DEVICE,
@@ -41,7 +44,7 @@ impl Driver for Runtime {
     }
 
     fn vendor(&self) -> &'static str {
-        "0x1002"
+        VENDOR
     }
 
     fn device_count(&self) -> Result<u32, Reason> {

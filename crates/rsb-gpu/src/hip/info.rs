@@ -7,8 +7,9 @@ use rsb_model::environment::Cache;
 use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 
 use super::arch;
+use super::driver::VENDOR;
 use super::runtime::{HipError, Runtime};
-use crate::common::{Facts, call};
+use crate::common::{Facts, call, link};
 use rsb_device::device::DeviceInfo;
 
 /// Name and architecture, by whichever layout of properties the library has.
@@ -31,11 +32,15 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
         attribute(attribute::MEMORY_CLOCK_RATE).unwrap_or(0),
     );
     let index = ordinal.unsigned_abs();
+    let pci_address = pci_address(runtime, ordinal);
+    let is_on_pcie =
+        link::is_on_pcie(&names.name, attribute(attribute::INTEGRATED), attribute(attribute::USES_HOST_PAGE_TABLES));
     let info = DeviceInfo {
         device: DeviceRef { backend: BackendId::Rocm, index },
         name: if names.name.is_empty() { arch.clone() } else { names.name },
         device_type: if runtime.is_fake_gpu() { DeviceType::Simulated } else { DeviceType::Gpu },
-        pci_address: pci_address(runtime, ordinal),
+        power_level_mhz: pci_address.as_deref().and_then(|address| link::highest_level_mhz(address, VENDOR)),
+        pci_address,
         driver: None,
         arch: Some(names.arch),
         units: positive(attribute::MULTIPROCESSOR_COUNT).unwrap_or(1) * arch::compute_units_each(&arch),
@@ -45,7 +50,7 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
         peak_bandwidth_gb_s: peak.filter(|_| !integrated),
     };
     let max_threads_per_unit = positive(attribute::MAX_THREADS_PER_MULTIPROCESSOR).unwrap_or(2048);
-    Ok(Facts { info, arch, max_threads_per_unit })
+    Ok(Facts { info, arch, max_threads_per_unit, is_on_pcie })
 }
 
 fn names(runtime: &Runtime, ordinal: c_int) -> Result<Names, Reason> {

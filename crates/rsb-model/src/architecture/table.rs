@@ -1,6 +1,6 @@
-//! The table of architectures. Sparse rates count the zeros of A as if they were multiplied, as data sheets do.
+//! The table of architectures, and of boards that exceed the clock that their driver lists. Sparse rates count the zeros of A as if they were multiplied, as data sheets do.
 
-use super::{Architecture, Engine, MatrixKind, MatrixUnit, Rate};
+use super::{Architecture, Board, Engine, MatrixKind, MatrixUnit, Rate};
 use crate::ids::Dtype::{Bf8, Bf16, F16, F32, F64, Fp4, Fp6, Fp8, I4, I8, Tf32};
 
 const fn matrix(dtype: crate::Dtype, per_clock_per_cu: u32, tiles: &'static [[u32; 3]]) -> Rate {
@@ -25,6 +25,14 @@ const fn mma(generation: u32) -> MatrixUnit {
 
 const fn wmma(generation: u32) -> MatrixUnit {
     MatrixUnit { kind: MatrixKind::Wmma, generation }
+}
+
+const fn xmx(generation: u32) -> MatrixUnit {
+    MatrixUnit { kind: MatrixKind::Xmx, generation }
+}
+
+const fn board(name: &'static str, compute_units: u32, boost_mhz: u32) -> Board {
+    Board { name, compute_units, boost_mhz }
 }
 
 /// `V_DOT4` and `V_DOT8` do four and eight multiply-adds in each 32-bit lane.
@@ -245,6 +253,49 @@ const BLACKWELL_GRAPHICS: &[Rate] = &[
     vector(F16, 256),
 ];
 
+/// A compute unit is a Xe core: 128 lanes of f32, twice as many of f16. Xe-HPG has no f64; the rate of Xe2 is not published.
+const XE_HPG: &[Rate] = &[
+    matrix(F16, 2048, &[[8, 8, 16]]),
+    matrix(Bf16, 2048, &[[8, 8, 16]]),
+    matrix(I8, 4096, &[[8, 8, 32]]),
+    vector(F32, 256),
+    vector(F16, 512),
+];
+
+const XE2_HPG: &[Rate] = &[
+    matrix(F16, 2048, &[[8, 16, 16]]),
+    matrix(Bf16, 2048, &[[8, 16, 16]]),
+    matrix(I8, 4096, &[[8, 16, 32]]),
+    vector(F32, 256),
+    vector(F16, 512),
+];
+
+// Boost clocks of AMD's product pages ("Boost frequency: up to …"), graphics clocks of Intel's. The rates that these pages print
+// for them are in the test of data sheets.
+const NAVI_21: &[Board] = &[
+    board("RX 6800", 60, 2105),
+    board("RX 6800 XT", 72, 2250),
+    board("RX 6900 XT", 80, 2250),
+    board("RX 6950 XT", 80, 2310),
+    board("PRO W6800", 60, 2320),
+];
+const NAVI_22: &[Board] = &[board("RX 6700", 36, 2450), board("RX 6700 XT", 40, 2581), board("RX 6750 XT", 40, 2600)];
+const NAVI_23: &[Board] = &[board("RX 6600", 28, 2491), board("RX 6600 XT", 32, 2589), board("RX 6650 XT", 32, 2635)];
+const NAVI_31: &[Board] = &[
+    board("RX 7900 GRE", 80, 2245),
+    board("RX 7900 XT", 84, 2400),
+    board("RX 7900 XTX", 96, 2500),
+    board("PRO W7900", 96, 2495),
+];
+const NAVI_32: &[Board] = &[board("RX 7700 XT", 54, 2544), board("RX 7800 XT", 60, 2430)];
+const NAVI_33: &[Board] = &[board("RX 7600", 32, 2655), board("RX 7600 XT", 32, 2755), board("PRO W7600", 32, 2440)];
+const NAVI_44: &[Board] = &[board("RX 9060", 28, 2990), board("RX 9060 XT", 32, 3130)];
+const NAVI_48: &[Board] = &[board("RX 9070", 56, 2520), board("RX 9070 XT", 64, 2970), board("AI PRO R9700", 64, 2920)];
+const STRIX_HALO: &[Board] = &[board("8050S", 32, 2800), board("8060S", 40, 2900)];
+const ACM_G10: &[Board] = &[board("Arc A770", 32, 2100)];
+const BMG_G21: &[Board] = &[board("Arc B580", 20, 2670)];
+const NO_BOARDS: &[Board] = &[];
+
 const SOURCE_VEGA: &str = "AMD Radeon Instinct MI60 data sheet; Vega 7nm instruction set reference";
 const SOURCE_CDNA_1: &str = "ROCm documentation, GPU architecture MI100; MI100 instruction set reference";
 const SOURCE_CDNA_2: &str = "ROCm documentation, GPU architecture MI250; MI200 instruction set reference";
@@ -263,40 +314,51 @@ const SOURCE_HOPPER: &str = "NVIDIA H100 Tensor Core GPU architecture (white pap
 const SOURCE_BLACKWELL: &str = "NVIDIA HGX B200 data sheet";
 const SOURCE_BLACKWELL_GRAPHICS: &str = "NVIDIA RTX Blackwell GPU architecture (white paper)";
 
+const SOURCE_XE_HPG: &str =
+    "Intel Arc A770 specifications; Intel, introduction to the Xe-HPG architecture (white paper)";
+const SOURCE_XE2_HPG: &str = "Intel Arc B580 specifications; Intel Arc B-series architecture brief";
+
 macro_rules! rows {
-    ($($target:literal $family:literal $gpus:literal $wavefront:literal $since:tt $matrix:expr, $rates:ident $source:ident;)*) => {
-        /// Every architecture known, vendor by vendor, oldest first.
-        pub const ARCHITECTURES: &[Architecture] = &[$(Architecture {
+    ($($target:literal $family:literal $gpus:literal $wavefront:literal $since:tt $matrix:expr, $rates:ident $boards:ident
+       $source:ident;)*) => {
+        &[$(Architecture {
             target: $target, family: $family, gpus: $gpus, wavefront: $wavefront, since: $since,
-            matrix: $matrix, rates: $rates, source: $source,
-        },)*];
+            matrix: $matrix, rates: $rates, boards: $boards, source: $source,
+        },)*]
     };
 }
 
 // The pair is the first ROCm or CUDA whose runtime compiler knows the target: the lists of supported GPUs in ROCm's release
 // notes (where earlier compilers of LLVM have a target already, the one that is sure to), and CUDA's release notes.
-rows! {
-    "gfx906" "GCN 5.1" "Instinct MI50, MI60, Radeon VII" 64 (2, 0) None, VEGA_20 SOURCE_VEGA;
-    "gfx908" "CDNA 1" "Instinct MI100" 64 (4, 0) Some(mfma(1)), CDNA_1 SOURCE_CDNA_1;
-    "gfx90a" "CDNA 2" "Instinct MI210, MI250, MI250X" 64 (4, 5) Some(mfma(2)), CDNA_2 SOURCE_CDNA_2;
-    "gfx942" "CDNA 3" "Instinct MI300A, MI300X, MI325X" 64 (6, 0) Some(mfma(3)), CDNA_3 SOURCE_CDNA_3;
-    "gfx950" "CDNA 4" "Instinct MI350X, MI355X" 64 (7, 0) Some(mfma(4)), CDNA_4 SOURCE_CDNA_4;
-    "gfx1030" "RDNA 2" "Radeon RX 6800, 6900, Pro W6800, V620" 32 (4, 5) None, RDNA_2 SOURCE_RDNA_2;
-    "gfx1031" "RDNA 2" "Radeon RX 6700, 6750" 32 (4, 5) None, RDNA_2 SOURCE_RDNA_2;
-    "gfx1032" "RDNA 2" "Radeon RX 6600, 6650" 32 (4, 5) None, RDNA_2 SOURCE_RDNA_2;
-    "gfx1100" "RDNA 3" "Radeon RX 7900, Pro W7800, W7900" 32 (5, 5) Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1101" "RDNA 3" "Radeon RX 7700, 7800, Pro W7700, V710" 32 (5, 5) Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1102" "RDNA 3" "Radeon RX 7600, Pro W7600" 32 (5, 5) Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1103" "RDNA 3" "Radeon 740M to 780M (in CPUs)" 32 (5, 5) Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1150" "RDNA 3.5" "Radeon 880M, 890M (in CPUs)" 32 (6, 2) Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1151" "RDNA 3.5" "Radeon 8050S, 8060S (in CPUs)" 32 (6, 2) Some(wmma(1)), RDNA_3 SOURCE_RDNA_3;
-    "gfx1200" "RDNA 4" "Radeon RX 9060" 32 (6, 3) Some(wmma(2)), RDNA_4 SOURCE_RDNA_4;
-    "gfx1201" "RDNA 4" "Radeon RX 9070, AI PRO R9700" 32 (6, 3) Some(wmma(2)), RDNA_4 SOURCE_RDNA_4;
-    "sm_75" "Turing" "T4, Quadro RTX, GeForce RTX 20" 32 (10, 0) Some(mma(2)), TURING SOURCE_TURING;
-    "sm_80" "Ampere" "A100, A30" 32 (11, 0) Some(mma(3)), AMPERE SOURCE_AMPERE;
-    "sm_86" "Ampere" "A10, A40, RTX A6000, GeForce RTX 30" 32 (11, 1) Some(mma(3)), AMPERE_GRAPHICS SOURCE_AMPERE_GRAPHICS;
-    "sm_89" "Ada" "L4, L40S, RTX 6000 Ada, GeForce RTX 40" 32 (11, 8) Some(mma(4)), ADA SOURCE_ADA;
-    "sm_90" "Hopper" "H100, H200, GH200" 32 (11, 8) Some(mma(4)), HOPPER SOURCE_HOPPER;
-    "sm_100" "Blackwell" "B200, GB200" 32 (12, 8) Some(mma(5)), BLACKWELL SOURCE_BLACKWELL;
-    "sm_120" "Blackwell" "RTX PRO 6000 Blackwell, GeForce RTX 50" 32 (12, 8) Some(mma(5)), BLACKWELL_GRAPHICS SOURCE_BLACKWELL_GRAPHICS;
-}
+/// AMD's and NVIDIA's architectures, vendor by vendor, oldest first: those that kernels are compiled for.
+pub const ARCHITECTURES: &[Architecture] = rows! {
+    "gfx906" "GCN 5.1" "Instinct MI50, MI60, Radeon VII" 64 (2, 0) None, VEGA_20 NO_BOARDS SOURCE_VEGA;
+    "gfx908" "CDNA 1" "Instinct MI100" 64 (4, 0) Some(mfma(1)), CDNA_1 NO_BOARDS SOURCE_CDNA_1;
+    "gfx90a" "CDNA 2" "Instinct MI210, MI250, MI250X" 64 (4, 5) Some(mfma(2)), CDNA_2 NO_BOARDS SOURCE_CDNA_2;
+    "gfx942" "CDNA 3" "Instinct MI300A, MI300X, MI325X" 64 (6, 0) Some(mfma(3)), CDNA_3 NO_BOARDS SOURCE_CDNA_3;
+    "gfx950" "CDNA 4" "Instinct MI350X, MI355X" 64 (7, 0) Some(mfma(4)), CDNA_4 NO_BOARDS SOURCE_CDNA_4;
+    "gfx1030" "RDNA 2" "Radeon RX 6800, 6900, Pro W6800, V620" 32 (4, 5) None, RDNA_2 NAVI_21 SOURCE_RDNA_2;
+    "gfx1031" "RDNA 2" "Radeon RX 6700, 6750" 32 (4, 5) None, RDNA_2 NAVI_22 SOURCE_RDNA_2;
+    "gfx1032" "RDNA 2" "Radeon RX 6600, 6650" 32 (4, 5) None, RDNA_2 NAVI_23 SOURCE_RDNA_2;
+    "gfx1100" "RDNA 3" "Radeon RX 7900, Pro W7800, W7900" 32 (5, 5) Some(wmma(1)), RDNA_3 NAVI_31 SOURCE_RDNA_3;
+    "gfx1101" "RDNA 3" "Radeon RX 7700, 7800, Pro W7700, V710" 32 (5, 5) Some(wmma(1)), RDNA_3 NAVI_32 SOURCE_RDNA_3;
+    "gfx1102" "RDNA 3" "Radeon RX 7600, Pro W7600" 32 (5, 5) Some(wmma(1)), RDNA_3 NAVI_33 SOURCE_RDNA_3;
+    "gfx1103" "RDNA 3" "Radeon 740M to 780M (in CPUs)" 32 (5, 5) Some(wmma(1)), RDNA_3 NO_BOARDS SOURCE_RDNA_3;
+    "gfx1150" "RDNA 3.5" "Radeon 880M, 890M (in CPUs)" 32 (6, 2) Some(wmma(1)), RDNA_3 NO_BOARDS SOURCE_RDNA_3;
+    "gfx1151" "RDNA 3.5" "Radeon 8050S, 8060S (in CPUs)" 32 (6, 2) Some(wmma(1)), RDNA_3 STRIX_HALO SOURCE_RDNA_3;
+    "gfx1200" "RDNA 4" "Radeon RX 9060" 32 (6, 3) Some(wmma(2)), RDNA_4 NAVI_44 SOURCE_RDNA_4;
+    "gfx1201" "RDNA 4" "Radeon RX 9070, AI PRO R9700" 32 (6, 3) Some(wmma(2)), RDNA_4 NAVI_48 SOURCE_RDNA_4;
+    "sm_75" "Turing" "T4, Quadro RTX, GeForce RTX 20" 32 (10, 0) Some(mma(2)), TURING NO_BOARDS SOURCE_TURING;
+    "sm_80" "Ampere" "A100, A30" 32 (11, 0) Some(mma(3)), AMPERE NO_BOARDS SOURCE_AMPERE;
+    "sm_86" "Ampere" "A10, A40, RTX A6000, GeForce RTX 30" 32 (11, 1) Some(mma(3)), AMPERE_GRAPHICS NO_BOARDS SOURCE_AMPERE_GRAPHICS;
+    "sm_89" "Ada" "L4, L40S, RTX 6000 Ada, GeForce RTX 40" 32 (11, 8) Some(mma(4)), ADA NO_BOARDS SOURCE_ADA;
+    "sm_90" "Hopper" "H100, H200, GH200" 32 (11, 8) Some(mma(4)), HOPPER NO_BOARDS SOURCE_HOPPER;
+    "sm_100" "Blackwell" "B200, GB200" 32 (12, 8) Some(mma(5)), BLACKWELL NO_BOARDS SOURCE_BLACKWELL;
+    "sm_120" "Blackwell" "RTX PRO 6000 Blackwell, GeForce RTX 50" 32 (12, 8) Some(mma(5)), BLACKWELL_GRAPHICS NO_BOARDS SOURCE_BLACKWELL_GRAPHICS;
+};
+
+/// Intel's, for which OpenCL and Vulkan compile: peaks alone. The names are those of Intel's graphics compiler.
+pub const INTEL: &[Architecture] = rows! {
+    "acm-g10" "Xe-HPG" "Arc A770" 16 (0, 0) Some(xmx(1)), XE_HPG ACM_G10 SOURCE_XE_HPG;
+    "bmg-g21" "Xe2-HPG" "Arc B580" 16 (0, 0) Some(xmx(2)), XE2_HPG BMG_G21 SOURCE_XE2_HPG;
+};

@@ -1,18 +1,24 @@
 enable f16;
 enable wgpu_cooperative_matrix;
 
-// The highest rate of matrix units: D = A * B + C of 16 x 16 x 16, f16 summed in f32, in 8 chains. A piece of work is 3
-// steps of all chains in one subgroup: 196608 operations. Seven chains add A * B and take it away by turns, of random
+// The highest rate of matrix units: D = A * B + C of M x N x 16, f16 summed in f32, in 8 chains. M and N are set for each
+// shape when the shader is compiled, as is the shape of the matrices, which this language has for squares alone. A piece
+// of work is 3 steps of all chains in one subgroup, or as many more as the shape is smaller than 16 x 16 x 16: 196608
+// operations. Seven chains add A * B and take it away by turns, of random
 // elements with 9 of 11 bits, so that sums stay exact. The last one counts: every element of its product is 2^-10.
 // Chains begin at multiples of that, so that none stands for another.
 
+const M: u32 = 16u;
+const N: u32 = 16u;
 const THREADS: u32 = 256u;
+// From one column to the next of every matrix that is loaded.
 const SIDE: u32 = 16u;
 const CELLS: u32 = 256u;
+const RESULT: u32 = M * N;
 const CHAINS: u32 = 8u;
-const STEPS: u32 = 3u;
-// Subgroups have at least 16 lanes.
-const MOST_SUBGROUPS: u32 = 16u;
+const STEPS: u32 = 3u * CELLS / RESULT;
+// For results of 16 subgroups of 16 x 16, or 64 of 8 x 8.
+const ENDS: u32 = 4096u;
 const UNIT: f32 = 0.0009765625;
 
 struct Place {
@@ -37,7 +43,7 @@ var<workgroup> right: array<f16, CELLS>;
 var<workgroup> away: array<f16, CELLS>;
 var<workgroup> counter: array<f16, CELLS>;
 var<workgroup> starts: array<f32, CHAINS * CELLS>;
-var<workgroup> ends: array<f32, MOST_SUBGROUPS * CELLS>;
+var<workgroup> ends: array<f32, ENDS>;
 
 // From 0.5 to 1 of either sign.
 fn element(seed: u32) -> f16 {
@@ -99,11 +105,11 @@ fn rsb_peak_matrix(place: Place) {
         x7 = coopMultiplyAdd(count_a, count_b, x7);
     }
     let sum = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7;
-    coopStore(sum, &ends[place.subgroup * CELLS], SIDE);
+    coopStore(sum, &ends[place.subgroup * RESULT], M);
     workgroupBarrier();
     // 0 + 1 + ... + 7 units at the start, and a unit for each step of the last chain.
     let expected = (28.0 + f32(2u * turns)) * UNIT;
     var off = false;
-    for (var i = place.lane; i < CELLS; i += place.lanes) { off = off || ends[place.subgroup * CELLS + i] != expected; }
+    for (var i = place.lane; i < RESULT; i += place.lanes) { off = off || ends[place.subgroup * RESULT + i] != expected; }
     if off { result(-1.0); }
 }

@@ -154,6 +154,7 @@ fn describe(
         arch: None,
         units: positive(ask::DEVICE_MAX_COMPUTE_UNITS).and_then(|units| u32::try_from(units).ok()).unwrap_or(1),
         max_clock_mhz: clock.filter(|_| device_type == DeviceType::Gpu),
+        power_level_mhz: None,
         usable_memory_bytes: memory.min(buffer_bytes.saturating_mul(8)),
         caches: cache.map(|size_bytes| Cache { level: 2, size_bytes, shared_by: None }).into_iter().collect(),
         peak_bandwidth_gb_s: None,

@@ -32,13 +32,18 @@ impl Core {
         let mut small = vk::PhysicalDeviceShaderFloat16Int8Features::default().shader_float16(true);
         let mut products = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
         let mut model = vk::PhysicalDeviceVulkanMemoryModelFeatures::default().vulkan_memory_model(true);
+        let mut sizes = vk::PhysicalDeviceSubgroupSizeControlFeatures::default().subgroup_size_control(true);
         let mut names = Vec::new();
         let mut create = vk::DeviceCreateInfo::default().queue_create_infos(&queues).enabled_features(&features);
         if traits.f16 == Presence::Yes {
             names.push(vk::KHR_SHADER_FLOAT16_INT8_NAME.as_ptr());
             create = create.push_next(&mut small);
         }
-        if traits.matrix == Presence::Yes {
+        if traits.size_control == Presence::Yes {
+            names.push(vk::EXT_SUBGROUP_SIZE_CONTROL_NAME.as_ptr());
+            create = create.push_next(&mut sizes);
+        }
+        if traits.matrix.is_some() {
             names.extend(matrix::EXTENSIONS.map(std::ffi::CStr::as_ptr));
             create = create.push_next(&mut products).push_next(&mut model);
         }

@@ -13,9 +13,9 @@ use super::info::{PhysicalCandidate, Presence};
 use super::instance::Instance;
 use super::launch::Bound;
 use super::memory::{Allocation, Place};
-use super::pipeline::{Pipeline, Shape};
+use super::pipeline::{Pipeline, Shape, SubgroupSize};
 use super::stream::VulkanStream;
-use super::{queue, shaders, transfer};
+use super::{matrix, queue, shaders, transfer};
 use crate::portable::{self, GROUP, Plan, Step, Target, unsupported};
 use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream};
 use rsb_device::held::{HeldValue, HostSide};
@@ -29,6 +29,8 @@ pub struct VulkanDevice {
     info: DeviceInfo,
     /// Made on first use.
     pipelines: RefCell<BTreeMap<(&'static str, Dtype), Rc<Pipeline>>>,
+    /// Shapes of matrix units that the driver lists.
+    matrix_shapes: Vec<String>,
     /// What is written to empty the caches, kept between calls.
     flush: HeldValue<Bound>,
     core: Rc<Core>,
@@ -37,7 +39,13 @@ pub struct VulkanDevice {
 impl VulkanDevice {
     pub(super) fn open(instance: Rc<Instance>, found: PhysicalCandidate) -> Result<Self, Reason> {
         let core = Core::open(instance, &found)?;
-        Ok(Self { info: found.info, pipelines: RefCell::default(), flush: HeldValue::default(), core })
+        Ok(Self {
+            info: found.info,
+            pipelines: RefCell::default(),
+            matrix_shapes: found.matrix_shapes,
+            flush: HeldValue::default(),
+            core,
+        })
     }
 
     fn pipeline(&self, plan: &Plan, kernel: &'static str, shape: Shape) -> Result<Rc<Pipeline>, DeviceError> {
@@ -47,9 +55,20 @@ impl VulkanDevice {
             return Ok(pipeline);
         }
         let words = shaders::words(self.core.traits, plan.module, plan.dtype, kernel)?;
-        let pipeline = Pipeline::new(&self.core, &words, kernel, shape)?;
+        let pipeline = Pipeline::new(&self.core, &words, kernel, shape, self.subgroup_size(kernel))?;
         self.pipelines.borrow_mut().insert(key, Rc::clone(&pipeline));
         Ok(pipeline)
+    }
+
+    /// The size of subgroups that `kernel` needs.
+    fn subgroup_size(&self, kernel: &str) -> SubgroupSize {
+        let traits = self.core.traits;
+        match traits.subgroup_lanes.filter(|_| shaders::by_subgroups(traits, kernel)) {
+            Some(lanes) => SubgroupSize::Required(lanes),
+            // Drivers choose the size that their matrix units work in.
+            None if kernel == "rsb_peak_matrix" && traits.size_control == Presence::Yes => SubgroupSize::Reported,
+            None => SubgroupSize::Any,
+        }
     }
 
     fn bind(&self, plan: &Plan, buffers: &[Buffer]) -> Result<Bound, DeviceError> {
@@ -67,7 +86,7 @@ impl VulkanDevice {
             units: self.info.units,
             most_groups: traits.most_groups,
             store_bytes: 4,
-            matrix: if traits.matrix == Presence::Yes { &[Dtype::F16] } else { &[] },
+            matrix: if traits.matrix.is_some() { &[Dtype::F16] } else { &[] },
         }
     }
 
@@ -76,6 +95,11 @@ impl VulkanDevice {
         if let Some(asked) = options.block_size.filter(|&asked| asked != GROUP) {
             let why = format!("the shaders work in groups of {GROUP}");
             return Err(unsupported(&format!("groups of {asked} threads"), why, "choose 256, or another backend"));
+        }
+        if let (Operation::PeakArithmetic(op), Some("matrix")) = (operation, options.provider.as_deref())
+            && !self.target().matrix.contains(&op.dtype)
+        {
+            return Err(matrix::unmeasured(op.dtype, &self.matrix_shapes));
         }
         portable::check_patience(operation, &self.info, PATIENCE)
     }

@@ -7,7 +7,7 @@ use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 
 use super::failure::Named as _;
 use super::instance::{self, Instance};
-use super::matrix;
+use super::matrix::{self, EXTENSIONS, MatrixUnits};
 use rsb_device::device::DeviceInfo;
 
 /// A device as opening it needs it.
@@ -15,6 +15,8 @@ pub(super) struct PhysicalCandidate {
     pub(super) info: DeviceInfo,
     pub(super) physical: vk::PhysicalDevice,
     pub(super) traits: Traits,
+    /// Shapes of matrix units that the driver lists.
+    pub(super) matrix_shapes: Vec<String>,
 }
 
 /// What a device can, and what it takes at most.
@@ -34,10 +36,12 @@ pub(super) struct Traits {
     pub(super) units: u32,
     pub(super) f64: Presence,
     pub(super) f16: Presence,
-    /// Sums and maxima of a subgroup, in compute kernels.
-    pub(super) subgroups: Presence,
-    /// Products of 16 x 16 x 16 of f16, summed in f32.
-    pub(super) matrix: Presence,
+    /// Whether pipelines can choose the size of subgroups (`VK_EXT_subgroup_size_control`).
+    pub(super) size_control: Presence,
+    /// Lanes of the subgroups that kernels with sums and maxima of a subgroup require; `None` if they go without.
+    pub(super) subgroup_lanes: Option<u32>,
+    /// The shape in which matrix units multiply f16 and sum in f32.
+    pub(super) matrix: Option<matrix::Shape>,
 }
 
 /// Whether a device has something.
@@ -87,6 +91,7 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
     let mut amd = vk::PhysicalDeviceShaderCorePropertiesAMD::default();
     let mut nvidia = vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV::default();
     let mut bus = vk::PhysicalDevicePCIBusInfoPropertiesEXT::default();
+    let mut sizes = vk::PhysicalDeviceSubgroupSizeControlProperties::default();
     let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut allocation).push_next(&mut subgroup);
     if has(vk::KHR_DRIVER_PROPERTIES_NAME) {
         all = all.push_next(&mut driver);
@@ -100,6 +105,9 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
     if has(vk::EXT_PCI_BUS_INFO_NAME) {
         all = all.push_next(&mut bus);
     }
+    if has(vk::EXT_SUBGROUP_SIZE_CONTROL_NAME) {
+        all = all.push_next(&mut sizes);
+    }
     // SAFETY: the chain holds structures of extensions that the device has, each live for the call.
     unsafe { instance.raw.get_physical_device_properties2(physical, &mut all) };
     let properties = all.properties;
@@ -111,6 +119,18 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
     }
     let (family, timestamp_bits) = queue_family(instance, physical)?;
     let (f64, f16) = features(instance, physical, Presence::from(u32::from(has(vk::KHR_SHADER_FLOAT16_INT8_NAME))));
+    let size_control =
+        if has(vk::EXT_SUBGROUP_SIZE_CONTROL_NAME) { size_control(instance, physical) } else { Presence::No };
+    let has_matrix = f16 == Presence::Yes
+        && EXTENSIONS.into_iter().all(has)
+        && subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
+    let matrix = if has_matrix {
+        // A driver may run fewer lanes than it reports (Mesa's for Intel), but no fewer than the smallest size.
+        let fewest = [sizes.min_subgroup_size, subgroup.subgroup_size].into_iter().find(|&lanes| lanes > 0);
+        matrix::units(instance, physical, fewest.unwrap_or(0))
+    } else {
+        MatrixUnits::default()
+    };
     let traits = Traits {
         family,
         timestamp_bits,
@@ -123,13 +143,9 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
         },
         f64,
         f16,
-        subgroups: subgroups(&subgroup),
-        matrix: if f16 == Presence::Yes && has(vk::KHR_COOPERATIVE_MATRIX_NAME) && has(vk::KHR_VULKAN_MEMORY_MODEL_NAME)
-        {
-            matrix::units(instance, physical, &subgroup)
-        } else {
-            Presence::No
-        },
+        size_control,
+        subgroup_lanes: subgroup_lanes(&subgroup, &sizes).filter(|_| size_control == Presence::Yes),
+        matrix: matrix.kernel,
     };
     let driver = text(driver.driver_name_as_c_str()).filter(|name| !name.is_empty());
     let name = name(&properties, driver.as_deref());
@@ -144,12 +160,13 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
         arch: None,
         units: traits.units,
         max_clock_mhz: None,
+        power_level_mhz: None,
         usable_memory_bytes: usable_memory(instance, physical).min(traits.buffer_bytes.saturating_mul(8)),
         caches: Vec::new(),
         peak_bandwidth_gb_s: None,
     };
     let info = if device_type == DeviceType::Cpu { crate::portable::on_cpu(info) } else { info };
-    Some(PhysicalCandidate { info, physical, traits })
+    Some(PhysicalCandidate { info, physical, traits, matrix_shapes: matrix.listed })
 }
 
 /// The device's name and its driver's: one GPU may be there several times, through several drivers.
@@ -195,12 +212,34 @@ fn features(instance: &Instance, physical: vk::PhysicalDevice, has_small: Presen
     (f64, small.shader_float16.into())
 }
 
-/// Whether kernels can bring values of a subgroup together. Of subgroups of one there is nothing to bring.
-fn subgroups(told: &vk::PhysicalDeviceSubgroupProperties<'_>) -> Presence {
+/// Whether the size of subgroups can be chosen.
+fn size_control(instance: &Instance, physical: vk::PhysicalDevice) -> Presence {
+    let mut control = vk::PhysicalDeviceSubgroupSizeControlFeatures::default();
+    let mut all = vk::PhysicalDeviceFeatures2::default().push_next(&mut control);
+    // SAFETY: the chain holds a structure of an extension that the device has, live for the call.
+    unsafe { instance.raw.get_physical_device_features2(physical, &mut all) };
+    control.subgroup_size_control.into()
+}
+
+/// The size of subgroups that kernels require to bring their values together; `None` if the device cannot, or if its
+/// subgroups have one lane.
+///
+/// Without a required size a driver may report more lanes than it runs (Mesa's for Intel reports 32 and runs 8), and loops
+/// that stride by the size leave out lanes. Kernels that work by groups are used then.
+fn subgroup_lanes(
+    reported: &vk::PhysicalDeviceSubgroupProperties<'_>,
+    sizes: &vk::PhysicalDeviceSubgroupSizeControlProperties<'_>,
+) -> Option<u32> {
     let needed = vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC;
-    let in_kernels = told.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
-    let can = in_kernels && told.supported_operations.contains(needed) && told.subgroup_size > 1;
-    if can { Presence::Yes } else { Presence::No }
+    let compute = vk::ShaderStageFlags::COMPUTE;
+    let can = reported.supported_stages.contains(compute) && reported.supported_operations.contains(needed);
+    let can_require =
+        sizes.required_subgroup_size_stages.contains(compute) && sizes.min_subgroup_size <= sizes.max_subgroup_size;
+    if !can || !can_require {
+        return None;
+    }
+    let lanes = reported.subgroup_size.clamp(sizes.min_subgroup_size, sizes.max_subgroup_size);
+    (lanes > 1 && THREADS.div_ceil(lanes) <= sizes.max_compute_workgroup_subgroups).then_some(lanes)
 }
 
 /// Compute units, where an extension of AMD or NVIDIA tells them.
@@ -239,14 +278,33 @@ mod tests {
             supported_operations: vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC,
             ..Default::default()
         };
-        assert_eq!(subgroups(&all), Presence::Yes);
+        let sizes = vk::PhysicalDeviceSubgroupSizeControlProperties {
+            min_subgroup_size: 8,
+            max_subgroup_size: 32,
+            max_compute_workgroup_subgroups: 64,
+            required_subgroup_size_stages: vk::ShaderStageFlags::COMPUTE,
+            ..Default::default()
+        };
+        assert_eq!(subgroup_lanes(&all, &sizes), Some(32));
+        let wave_of_64 = vk::PhysicalDeviceSubgroupProperties { subgroup_size: 64, ..all };
+        assert_eq!(subgroup_lanes(&wave_of_64, &sizes), Some(32), "within what can be required");
+        let few = vk::PhysicalDeviceSubgroupSizeControlProperties { max_compute_workgroup_subgroups: 4, ..sizes };
+        let fixed = vk::PhysicalDeviceSubgroupSizeControlProperties {
+            required_subgroup_size_stages: vk::ShaderStageFlags::empty(),
+            ..sizes
+        };
+        for lacking in [few, fixed, vk::PhysicalDeviceSubgroupSizeControlProperties::default()] {
+            assert_eq!(subgroup_lanes(&all, &lacking), None, "kernels work by groups");
+        }
         let graphics = vk::PhysicalDeviceSubgroupProperties { supported_stages: vk::ShaderStageFlags::VERTEX, ..all };
         let basic =
             vk::PhysicalDeviceSubgroupProperties { supported_operations: vk::SubgroupFeatureFlags::BASIC, ..all };
-        let single = vk::PhysicalDeviceSubgroupProperties { subgroup_size: 1, ..all };
-        for lacking in [graphics, basic, single, vk::PhysicalDeviceSubgroupProperties::default()] {
-            assert_eq!(subgroups(&lacking), Presence::No);
+        for lacking in [graphics, basic, vk::PhysicalDeviceSubgroupProperties::default()] {
+            assert_eq!(subgroup_lanes(&lacking, &sizes), None);
         }
+        let single =
+            vk::PhysicalDeviceSubgroupSizeControlProperties { min_subgroup_size: 1, max_subgroup_size: 1, ..sizes };
+        assert_eq!(subgroup_lanes(&all, &single), None, "of one lane there is nothing to bring together");
     }
 
     #[test]

@@ -1,75 +1,154 @@
-//! Matrix units, as `VK_KHR_cooperative_matrix` shows them: which of their shapes the one kernel for them needs.
+//! Matrix units, as `VK_KHR_cooperative_matrix` lists them: shapes that there is a kernel for, and all that the driver has.
 
 use ash::vk;
+use rsb_model::Dtype;
 
-use super::info::Presence;
 use super::instance::Instance;
+use crate::portable::unsupported;
+use rsb_device::device::DeviceError;
 
-/// The extensions that the kernel needs.
+/// The extensions that the kernels need.
 pub(super) const EXTENSIONS: [&std::ffi::CStr; 2] = [vk::KHR_COOPERATIVE_MATRIX_NAME, vk::KHR_VULKAN_MEMORY_MODEL_NAME];
 
-/// Rows, columns and length of the sums in the kernel.
-const SIDE: u32 = 16;
+/// Rows, columns and length of the sums of each kernel, the preferred one first: AMD and NVIDIA have the first, Intel's
+/// Xe2 the second and Xe-HPG the third.
+pub(super) const KERNELS: [Shape; 3] = [[16, 16, 16], [8, 16, 16], [8, 8, 16]];
 
-/// The kernel has room for the results of 16 subgroups in a group of 256.
-const FEWEST_LANES: u32 = 16;
+/// m × n × k.
+pub(super) type Shape = [u32; 3];
 
-/// Whether a device that has the [`EXTENSIONS`] can run the kernel.
-pub(super) fn units(
-    instance: &Instance,
-    physical: vk::PhysicalDevice,
-    subgroup: &vk::PhysicalDeviceSubgroupProperties<'_>,
-) -> Presence {
+/// The matrix units of a device.
+#[derive(Debug, Default)]
+pub(super) struct MatrixUnits {
+    /// The shape of the kernel that they run.
+    pub(super) kernel: Option<Shape>,
+    /// Every shape that the driver lists, with its types: `8x16x16 f16 to f32`.
+    pub(super) listed: Vec<String>,
+}
+
+/// The matrix units of a device that has the [`EXTENSIONS`] and whose subgroups have at least `fewest_lanes` lanes.
+pub(super) fn units(instance: &Instance, physical: vk::PhysicalDevice, fewest_lanes: u32) -> MatrixUnits {
     let mut matrix = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default();
     let mut model = vk::PhysicalDeviceVulkanMemoryModelFeatures::default();
     let mut all = vk::PhysicalDeviceFeatures2::default().push_next(&mut matrix).push_next(&mut model);
     // SAFETY: the chain holds structures of extensions that the device has, each live for the call.
     unsafe { instance.raw.get_physical_device_features2(physical, &mut all) };
     if matrix.cooperative_matrix == vk::FALSE || model.vulkan_memory_model == vk::FALSE {
-        return Presence::No;
+        return MatrixUnits::default();
     }
     let extension = ash::khr::cooperative_matrix::Instance::new(&instance.entry, &instance.raw);
     // SAFETY: the device is of this instance, and has the extension.
     let shapes = unsafe { extension.get_physical_device_cooperative_matrix_properties(physical) }.unwrap_or_default();
-    let suits = subgroup.subgroup_size >= FEWEST_LANES
-        && subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE)
-        && shapes.iter().any(is_of_the_kernel);
-    if suits { Presence::Yes } else { Presence::No }
+    MatrixUnits { kernel: choose(&shapes, fewest_lanes), listed: describe(&shapes) }
 }
 
-fn is_of_the_kernel(shape: &vk::CooperativeMatrixPropertiesKHR<'_>) -> bool {
+/// The first kernel whose shape the driver lists. Each has room for the results of 4096 / (m × n) subgroups in its group of
+/// 256, so subgroups must not be smaller.
+fn choose(shapes: &[vk::CooperativeMatrixPropertiesKHR<'_>], fewest_lanes: u32) -> Option<Shape> {
+    let has_room = |[m, n, _]: &Shape| fewest_lanes * 16 >= m * n;
+    KERNELS.into_iter().filter(has_room).find(|kernel| shapes.iter().any(|shape| is_of_kernel(shape, *kernel)))
+}
+
+fn is_of_kernel(shape: &vk::CooperativeMatrixPropertiesKHR<'_>, kernel: Shape) -> bool {
     let (half, single) = (vk::ComponentTypeKHR::FLOAT16, vk::ComponentTypeKHR::FLOAT32);
-    [shape.m_size, shape.n_size, shape.k_size] == [SIDE; 3]
+    [shape.m_size, shape.n_size, shape.k_size] == kernel
         && (shape.a_type, shape.b_type) == (half, half)
         && (shape.c_type, shape.result_type) == (single, single)
         && shape.scope == vk::ScopeKHR::SUBGROUP
+}
+
+/// Each shape with its types, once.
+fn describe(shapes: &[vk::CooperativeMatrixPropertiesKHR<'_>]) -> Vec<String> {
+    let mut listed: Vec<String> = Vec::new();
+    for shape in shapes {
+        let [input, output] = [shape.a_type, shape.result_type].map(type_name);
+        let text = format!("{}x{}x{} {input} to {output}", shape.m_size, shape.n_size, shape.k_size);
+        if !listed.contains(&text) {
+            listed.push(text);
+        }
+    }
+    listed
+}
+
+fn type_name(of: vk::ComponentTypeKHR) -> String {
+    let name = match of {
+        vk::ComponentTypeKHR::FLOAT16 => "f16",
+        vk::ComponentTypeKHR::FLOAT32 => "f32",
+        vk::ComponentTypeKHR::FLOAT64 => "f64",
+        vk::ComponentTypeKHR::SINT8 => "i8",
+        vk::ComponentTypeKHR::SINT32 => "i32",
+        vk::ComponentTypeKHR::UINT8 => "u8",
+        vk::ComponentTypeKHR::UINT32 => "u32",
+        other => return format!("type {}", other.as_raw()),
+    };
+    name.to_owned()
+}
+
+/// Why the matrix units of a device whose driver lists these shapes are not measured in `dtype`.
+pub(super) fn unmeasured(dtype: Dtype, listed: &[String]) -> DeviceError {
+    let kernels = KERNELS.map(|[m, n, k]| format!("{m}x{n}x{k}")).join(", ");
+    let found = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
+    unsupported(
+        &format!("matrix units for {dtype}"),
+        format!(
+            "the kernels are of f16 summed in f32, in the shapes {kernels}; the driver lists by VK_KHR_cooperative_matrix: \
+             {found}"
+        ),
+        "measure the engine `vector`, or use the GPU's native runtime or a newer driver",
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const HALF: vk::ComponentTypeKHR = vk::ComponentTypeKHR::FLOAT16;
+    const SINGLE: vk::ComponentTypeKHR = vk::ComponentTypeKHR::FLOAT32;
+
+    fn shape([m, n, k]: Shape) -> vk::CooperativeMatrixPropertiesKHR<'static> {
+        vk::CooperativeMatrixPropertiesKHR::default()
+            .m_size(m)
+            .n_size(n)
+            .k_size(k)
+            .a_type(HALF)
+            .b_type(HALF)
+            .c_type(SINGLE)
+            .result_type(SINGLE)
+            .scope(vk::ScopeKHR::SUBGROUP)
+    }
+
     #[test]
-    fn only_the_shape_and_the_types_of_the_kernel_will_do() {
-        let (half, single) = (vk::ComponentTypeKHR::FLOAT16, vk::ComponentTypeKHR::FLOAT32);
-        let shape = vk::CooperativeMatrixPropertiesKHR::default()
-            .m_size(16)
-            .n_size(16)
-            .k_size(16)
-            .a_type(half)
-            .b_type(half)
-            .c_type(single)
-            .result_type(single)
-            .scope(vk::ScopeKHR::SUBGROUP);
-        assert!(is_of_the_kernel(&shape));
+    fn each_shape_of_a_kernel_is_chosen_where_the_driver_lists_it() {
+        for kernel in KERNELS {
+            assert_eq!(choose(&[shape([32, 32, 16]), shape(kernel)], 16), Some(kernel));
+        }
+        assert_eq!(choose(&KERNELS.map(shape), 32), Some([16, 16, 16]), "the preferred one of several");
+        assert_eq!(choose(&[shape([8, 8, 16])], 8), Some([8, 8, 16]), "Intel Xe-HPG");
+        assert_eq!(choose(&[shape([16, 16, 16])], 8), None, "no room for the results of 32 subgroups");
+        assert_eq!(choose(&[], 32), None);
+    }
+
+    #[test]
+    fn only_the_types_of_the_kernels_will_do() {
+        let shape = shape([16, 16, 16]);
         for (what, other) in [
             ("flat", shape.n_size(8)),
             ("long", shape.k_size(32)),
-            ("sums in f16", shape.c_type(half).result_type(half)),
+            ("sums in f16", shape.c_type(HALF).result_type(HALF)),
             ("bytes", shape.a_type(vk::ComponentTypeKHR::SINT8)),
             ("a whole group", shape.scope(vk::ScopeKHR::WORKGROUP)),
         ] {
-            assert!(!is_of_the_kernel(&other), "{what}");
+            assert_eq!(choose(&[other], 32), None, "{what}");
         }
+    }
+
+    #[test]
+    fn a_skip_names_the_shapes_that_the_driver_lists() {
+        let bytes = shape([8, 16, 32]).a_type(vk::ComponentTypeKHR::SINT8).result_type(vk::ComponentTypeKHR::SINT32);
+        let listed = describe(&[shape([8, 16, 8]), shape([8, 16, 8]).scope(vk::ScopeKHR::WORKGROUP), bytes]);
+        assert_eq!(listed, ["8x16x8 f16 to f32", "8x16x32 i8 to i32"]);
+        let skip = unmeasured(Dtype::F16, &listed).to_string();
+        assert!(skip.contains("8x16x8 f16 to f32, 8x16x32 i8 to i32") && skip.contains("8x8x16"), "{skip}");
+        assert!(unmeasured(Dtype::F16, &[]).to_string().contains("none"));
     }
 }

@@ -26,9 +26,26 @@ pub(super) struct Shape {
     pub(super) number_bytes: u32,
 }
 
+/// The size of the subgroups that a kernel runs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SubgroupSize {
+    /// The driver's choice, which the kernel does not depend on.
+    Any,
+    /// The driver's choice, and the kernel reads the true size: `gl_SubgroupSize` is constant otherwise.
+    Reported,
+    /// This many lanes.
+    Required(u32),
+}
+
 impl Pipeline {
     /// The kernel `name` of a shader.
-    pub(super) fn new(core: &Rc<Core>, words: &[u32], name: &str, shape: Shape) -> Result<Rc<Self>, Failure> {
+    pub(super) fn new(
+        core: &Rc<Core>,
+        words: &[u32],
+        name: &str,
+        shape: Shape,
+        size: SubgroupSize,
+    ) -> Result<Rc<Self>, Failure> {
         // What fails half way gives back what was made until then, when `pipeline` is dropped.
         let mut pipeline = Self {
             core: Rc::clone(core),
@@ -62,7 +79,16 @@ impl Pipeline {
         // SAFETY: the lists are live for the call.
         pipeline.layout = unsafe { device.create_pipeline_layout(&create, None) }.named("vkCreatePipelineLayout")?;
         let entry = CString::new(name).unwrap_or_default();
+        let mut required = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default();
         let stage = vk::PipelineShaderStageCreateInfo::default().stage(stage).module(pipeline.shader).name(&entry);
+        let stage = match size {
+            SubgroupSize::Any => stage,
+            SubgroupSize::Reported => stage.flags(vk::PipelineShaderStageCreateFlags::ALLOW_VARYING_SUBGROUP_SIZE),
+            SubgroupSize::Required(lanes) => {
+                required.required_subgroup_size = lanes;
+                stage.push_next(&mut required)
+            }
+        };
         let create = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(pipeline.layout)];
         // SAFETY: shader and layout are live; a test checks that the shader has the entry and the layout fits it.
         let made = unsafe { device.create_compute_pipelines(vk::PipelineCache::null(), &create, None) };

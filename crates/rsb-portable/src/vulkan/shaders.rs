@@ -20,16 +20,17 @@ const ACROSS_GROUPS: &[&str] = &["rsb_sum", "rsb_sum_end", "rsb_max", "rsb_max_e
 
 /// Whether `kernel` works by subgroups on a device with these traits.
 pub(super) fn by_subgroups(traits: Traits, kernel: &str) -> bool {
-    traits.subgroups == Presence::Yes && ACROSS_GROUPS.contains(&kernel)
+    traits.subgroup_lanes.is_some() && ACROSS_GROUPS.contains(&kernel)
 }
 
 /// The words of the file that holds `kernel` for `dtype`.
 pub(super) fn words(traits: Traits, module: Module, dtype: Dtype, kernel: &str) -> Result<Vec<u32>, DeviceError> {
     check_type(traits, module, dtype)?;
+    let matrix = traits.matrix.map(|[m, n, k]| format!("peak_matrix_{m}x{n}x{k}")).unwrap_or_default();
     let stem = match kernel {
         "rsb_sigmoid" | "rsb_gelu" | "rsb_softmax" => "exponential",
         "rsb_rms_norm" | "rsb_rotate" => "blocks",
-        "rsb_peak_matrix" => "peak_matrix",
+        "rsb_peak_matrix" => matrix.as_str(),
         _ => module.stem(),
     };
     let form = if by_subgroups(traits, kernel) { "_subgroups" } else { "" };
@@ -77,21 +78,29 @@ mod tests {
 
     #[test]
     fn every_kernel_that_goes_by_subgroups_has_its_file() {
-        let with = |subgroups| Traits { subgroups, f64: Presence::Yes, f16: Presence::Yes, ..Traits::default() };
+        let with =
+            |subgroup_lanes| Traits { subgroup_lanes, f64: Presence::Yes, f16: Presence::Yes, ..Traits::default() };
         for dtype in Module::Reduce.dtypes() {
             for (module, kernel) in
                 [(Module::Reduce, "rsb_sum"), (Module::Reduce, "rsb_max_end"), (Module::Normalize, "rsb_layer_norm")]
             {
-                let by_groups = words(with(Presence::Yes), module, *dtype, kernel).unwrap();
-                assert_ne!(
-                    by_groups,
-                    words(with(Presence::No), module, *dtype, kernel).unwrap(),
-                    "{kernel} of {dtype}"
-                );
+                let by_groups = words(with(Some(32)), module, *dtype, kernel).unwrap();
+                assert_ne!(by_groups, words(with(None), module, *dtype, kernel).unwrap(), "{kernel} of {dtype}");
             }
-            let argmax = |subgroups| words(with(subgroups), Module::Reduce, *dtype, "rsb_argmax").unwrap();
-            assert_eq!(argmax(Presence::Yes), argmax(Presence::No), "places are not brought together by subgroups");
+            let argmax = |lanes| words(with(lanes), Module::Reduce, *dtype, "rsb_argmax").unwrap();
+            assert_eq!(argmax(Some(32)), argmax(None), "places are not brought together by subgroups");
         }
-        assert!(words(with(Presence::Yes), Module::Normalize, Dtype::Bf16, "rsb_softmax").is_ok());
+        assert!(words(with(Some(32)), Module::Normalize, Dtype::Bf16, "rsb_softmax").is_ok());
+    }
+
+    #[test]
+    fn every_shape_of_matrix_units_has_a_kernel_of_its_own() {
+        let of = |shape| {
+            let traits = Traits { matrix: shape, f16: Presence::Yes, ..Traits::default() };
+            words(traits, Module::Peak, Dtype::F16, "rsb_peak_matrix")
+        };
+        let [first, second, third] = super::super::matrix::KERNELS.map(|shape| of(Some(shape)).unwrap());
+        assert!(first != second && second != third && third != first);
+        assert!(of(None).is_err());
     }
 }

@@ -67,7 +67,8 @@ pub(super) fn remnants(host: &Host) -> Vec<Remnant> {
             why: "ROCM_PATH names it, and it is not there".to_owned(),
         })
         .collect();
-    let dirs = named.into_iter().chain([opt.join("rocm")]).chain(rocm::versioned(&opt));
+    let cores = rocm::versioned(&opt.join("rocm"), "core-");
+    let dirs = named.into_iter().chain([opt.join("rocm")]).chain(cores).chain(rocm::versioned(&opt, "rocm-"));
     let mut seen = Vec::new();
     for dir in dirs {
         let real = std::fs::canonicalize(&dir).unwrap_or_else(|_| dir.clone());
@@ -94,10 +95,11 @@ fn broken(dir: &Path) -> Option<String> {
     let holds_hip = |dir: &PathBuf| {
         entries(dir).iter().any(|file| component_of(file).is_some_and(|(component, _)| component == "hip"))
     };
-    // Later releases keep everything one directory deeper.
-    let deeper = dir.join("core");
-    let libraries = [rocm::library_dirs(dir), rocm::library_dirs(&deeper)].concat();
-    (!libraries.iter().any(holds_hip)).then(|| "it holds no libamdhip64".to_owned())
+    // Releases from 7.9 on keep everything one directory deeper.
+    let deeper = std::iter::once(dir.join("core")).chain(rocm::versioned(dir, "core-"));
+    let roots = std::iter::once(dir.to_owned()).chain(deeper);
+    let holds_any = roots.flat_map(|root| rocm::library_dirs(&root)).any(|dir| holds_hip(&dir));
+    (!holds_any).then(|| "it holds no libamdhip64".to_owned())
 }
 
 #[cfg(test)]
@@ -133,6 +135,16 @@ mod tests {
         ];
         let expected = expected.map(|(name, path, major)| (name.to_owned(), path.map(str::to_owned), major));
         assert_eq!(found(&tree, &cache), expected);
+    }
+
+    #[test]
+    fn a_version_without_a_runtime_beside_others_is_named() {
+        let tree = Tree::new(&[("opt/rocm/core-7.14/lib/libamdhip64.so.7", ""), ("opt/rocm/core-7.9/share/doc/x", "")]);
+        let left = remnants(&tree.host());
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert!(left[0].path.ends_with("opt/rocm/core-7.9"), "{left:?}");
+        let libraries = found(&tree, &[]);
+        assert_eq!(libraries[0].1.as_deref(), Some("/opt/rocm/core-7.14/lib/libamdhip64.so.7"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, NUMA, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::plausibility::{check_bandwidth, lies_in};
+use crate::plausibility::{check_bandwidth, lies_in, set_note};
 use crate::timed::{PreparedCase, Timed};
 
 /// Read, write, copy, triad, and an array that is read and written.
@@ -118,7 +118,7 @@ impl Benchmark for MemoryBandwidth {
 /// The fields of an array of `size` bytes whose kernel takes `time_ns`.
 pub(super) fn fields(timed: &Timed<'_>, time_ns: f64, stores: &str, size: u64) -> Result<Fields, Failure> {
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
-    check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
+    let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
     let mut fields = timed.common_fields();
     fields.set("size_bytes", size);
     fields.set("stores", stores);
@@ -129,6 +129,7 @@ pub(super) fn fields(timed: &Timed<'_>, time_ns: f64, stores: &str, size: u64) -
         fields.set("peak_bandwidth_gb_s", peak);
         fields.set("roofline_percent", 100.0 * rate / peak);
     }
+    set_note(&mut fields, note.as_deref());
     Ok(fields)
 }
 

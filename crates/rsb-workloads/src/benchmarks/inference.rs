@@ -10,7 +10,7 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use super::{axis, dtype, grid, is_cpu, last_level_cache, newer, number, shape, stream_size, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::plausibility::{are_beyond_caches, check, check_compute};
+use crate::plausibility::{are_beyond_caches, best_peak_note, check_compute, check_memory, set_note};
 use crate::timed::{Timed, check_time};
 use crate::transformer::{Decoder, GROUP, Mlp, Shape};
 
@@ -408,6 +408,7 @@ impl Prepared for Case<'_> {
         if let (Some(peak), "prefill") = (peak, self.phase.as_str()) {
             fields.set("peak_gflops", peak.max(gflops));
             fields.set("roofline_percent", 100.0 * gflops / peak.max(gflops));
+            set_note(&mut fields, best_peak_note(self.device.info(), dtype, gflops).as_deref());
         }
         if self.phase == "decode" {
             fields.extend(self.memory(time_ns)?);
@@ -434,13 +435,13 @@ impl Case<'_> {
         let info = self.device.info();
         let bytes = self.shape.bytes_read();
         let rate = gigabytes_per_second(bytes as f64, time_ns);
-        let fields = Fields::new().with("bandwidth_gb_s", rate);
+        let mut fields = Fields::new().with("bandwidth_gb_s", rate);
         if !are_beyond_caches(bytes / self.shape.steps, info) {
             return Ok(fields);
         }
         let roof = match info.peak_bandwidth_gb_s {
             Some(peak) => {
-                check(rate, peak, "GB/s", "the memory's peak")?;
+                set_note(&mut fields, check_memory(rate, peak)?.as_deref());
                 peak
             }
             None if is_cpu(info) => read_beside(self.device, &self.options)?.max(rate),

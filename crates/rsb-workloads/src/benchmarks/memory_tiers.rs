@@ -254,7 +254,8 @@ mod tests {
         let mut gpu = ScriptedDevice::new(Script::default()).info().clone();
         gpu.device_type = DeviceType::Gpu;
         gpu.usable_memory_bytes = 64 << 30;
-        gpu.caches = vec![Cache { level: 2, size_bytes: cache, shared_by: None }];
+        let level = if cache > 128 * MIB { 3 } else { 2 };
+        gpu.caches = vec![Cache { level, size_bytes: cache, shared_by: None }];
         let caches = vec![Cache { level: 3, size_bytes: 105 * MIB, shared_by: Some(32) }];
         let host = DeviceInfo { units: threads, usable_memory_bytes: memory_bytes, caches, ..gpu.clone() };
         let grids = grids_beside(breadth, &gpu, &host);
@@ -280,7 +281,7 @@ mod tests {
     fn the_copy_in_hbm_is_not_in_the_cache_before_it() {
         for breadth in [Breadth::Quick, Breadth::Standard, Breadth::Full] {
             let largest = |tier| sizes_of(tier, breadth, (32, 64 << 30), 256 * MIB).into_iter().max();
-            assert_eq!(largest("device"), Some(1024 * MIB), "four times the Infinity Cache of an MI300X");
+            assert_eq!(largest("device"), Some(2048 * MIB), "eight times the Infinity Cache of an MI300X");
             assert_eq!(largest("host-to-device"), Some(256 * MIB), "a link has no cache");
         }
         let full = sizes_of("device", Breadth::Full, (32, 64 << 30), 256 * MIB);

@@ -14,7 +14,7 @@ use rsb_model::{BenchmarkType, Case, CaseId, Params, Reason};
 use super::{axis, by_kind, bytes, dtype, grid, is_cpu, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
-use crate::plausibility::check_bandwidth;
+use crate::plausibility::{check_bandwidth, set_note};
 use crate::profiler::{self, CounterTool, KernelProfile};
 use crate::timed::{PreparedCase, Timed};
 
@@ -285,7 +285,7 @@ fn add_counters(fields: &mut rsb_model::Fields, (profile, asked): (KernelProfile
 
 fn fields(timed: &mut Timed<'_>, time_ns: f64, (size, found): (u64, Found)) -> Result<rsb_model::Fields, Failure> {
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
-    check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
+    let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
     if found.percent() > 100.0 {
         return Err(Failure::Failed(Reason::new(
             "impossible result",
@@ -307,5 +307,6 @@ fn fields(timed: &mut Timed<'_>, time_ns: f64, (size, found): (u64, Found)) -> R
         Operation::Gemm(_) => fields.set("gflops", gigaflops(timed.operation.flops(), time_ns)),
         _ => fields.set("bandwidth_gb_s", rate),
     }
+    set_note(&mut fields, note.as_deref());
     Ok(fields)
 }

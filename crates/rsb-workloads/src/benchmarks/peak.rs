@@ -8,6 +8,7 @@ use rsb_model::{Params, Reason};
 use super::{axis, dtype, grid, is_by_vendor, is_cpu, number, thread_counts};
 use crate::axis::{AxisInfo, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared};
+use crate::plausibility::{best_peak_note, check_core_rate, set_note};
 use crate::timed::{PreparedCase, Timed};
 
 /// Multiply-adds in registers.
@@ -60,11 +61,13 @@ impl Benchmark for ComputePeak {
         let operations = crate::plausibility::burst(device.info(), dtype, threads);
         let operation = Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
         let timed = Timed::from_params(device, operation, params)?;
-        Ok(PreparedCase::boxed(timed, |timed, time_ns| {
+        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
             let rate = gigaflops(timed.operation.flops(), time_ns);
-            crate::plausibility::check_core_rate(rate, timed)?;
+            check_core_rate(rate, timed)?;
             let fields = timed.common_fields().with("time_us", time_ns / 1e3);
-            Ok(fields.with("gflops", rate).with("tflops", rate / 1e3))
+            let mut fields = fields.with("gflops", rate).with("tflops", rate / 1e3);
+            set_note(&mut fields, best_peak_note(timed.device.info(), dtype, rate).as_deref());
+            Ok(fields)
         }))
     }
 }

@@ -11,7 +11,7 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use super::{axis, dtype, grid, is_by_vendor, is_cpu, number};
 use crate::axis::{AxisInfo, AxisKind, DTYPE, PROVIDER, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::plausibility::{Compute, check_bandwidth};
+use crate::plausibility::{Compute, check_bandwidth, set_note};
 use crate::timed::{PreparedCase, SEED, Timed};
 
 /// Data types side by side.
@@ -208,7 +208,8 @@ fn fields(timed: &mut Timed<'_>, time_ns: f64, work: (&str, u64, Dtype)) -> Resu
     fields.set("input_shape", input);
     if name == "layer-norm" {
         let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
-        check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
+        let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
+        set_note(&mut fields, note.as_deref());
         fields.set("time_ms", time_ns / 1e6);
         fields.set("throughput_gb_s", rate);
     } else {

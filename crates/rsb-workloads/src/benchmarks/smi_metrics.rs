@@ -14,7 +14,7 @@ use rsb_probe::telemetry::{GpuDirectory, Sampler, gpu_at, sample};
 use super::{axis, grid, is_cpu, number};
 use crate::axis::{AxisInfo, AxisKind};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
-use crate::plausibility::{check_bandwidth, check_compute};
+use crate::plausibility::{check_bandwidth, check_compute, set_note};
 use crate::timed::{Timed, check_time};
 
 /// Sensors over a period.
@@ -203,8 +203,10 @@ impl<'d> Load<'d> {
             return Ok(fields.with("tflops", rate / 1e3));
         }
         let rate = gigabytes_per_second(operation.bytes_moved(), time_ns);
-        check_bandwidth(rate, operation, device.info(), self.timed.threads())?;
-        Ok(fields.with("bandwidth_gb_s", rate))
+        let note = check_bandwidth(rate, operation, device.info(), self.timed.threads())?;
+        let mut fields = fields.with("bandwidth_gb_s", rate);
+        set_note(&mut fields, note.as_deref());
+        Ok(fields)
     }
 }
 

@@ -10,7 +10,8 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use super::{axis, dtype, grid};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
-use crate::plausibility::check_core_rate;
+use crate::plausibility::gpu::{peak_note, rated};
+use crate::plausibility::{check_core_rate, set_note};
 use crate::timed::{PreparedCase, Timed};
 
 /// Peaks of the matrix and vector units.
@@ -139,10 +140,10 @@ fn fields(timed: &mut Timed<'_>, time_ns: f64, dtype: Dtype, engine: Engine) -> 
     Ok(fields)
 }
 
-/// What the table of architectures says of this GPU, and which share of its peak `tflops` are. An architecture that
-/// the table does not hold says so.
+/// The table's entry for this GPU, and the share of its peak that `tflops` are. An architecture that the table lacks has a
+/// note instead; so has a rate that the instructions used here do not reach, next to the peak.
 fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> Fields {
-    let mut fields = architecture::matrix_fields(info.arch.as_deref(), Some(info.units), info.max_clock_mhz).known();
+    let mut fields = architecture::matrix_fields(&rated(info)).known();
     fields.set("compute_units", info.units);
     if let Some(arch) = &info.arch {
         fields.set("gfx_target", arch.as_str());
@@ -150,9 +151,14 @@ fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> F
     if let Some(clock) = info.max_clock_mhz {
         fields.set("gpu_max_clock_mhz", clock);
     }
+    let by_block = architecture::unreached_by_mma(info.arch.as_deref().unwrap_or_default(), dtype)
+        .filter(|_| engine != Engine::Vector);
     let known = match known(info) {
         Ok(known) => known,
-        Err(reason) => return fields.with("peak_note", reason.to_string()),
+        Err(reason) => {
+            let notes = [Some(reason.to_string()), by_block];
+            return fields.with("peak_note", notes.into_iter().flatten().collect::<Vec<_>>().join("; "));
+        }
     };
     let unit = known.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string());
     fields.set("matrix_unit", unit);
@@ -161,16 +167,24 @@ fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> F
     if engine != Engine::Vector {
         fields.set("tile_sizes", architecture::tiles_text(known.tiles_of(dtype, engine)));
     }
-    match peak(known, info, dtype, engine) {
-        Ok(peak) => fields.with("peak_tflops", peak).with("roofline_percent", 100.0 * tflops / peak),
-        Err(note) => fields.with("peak_note", note),
+    let peak = match peak(known, info, dtype, engine) {
+        Ok(peak) => peak,
+        Err(note) => return fields.with("peak_note", note),
+    };
+    fields.set("peak_tflops", peak);
+    if let Some(note) = by_block {
+        return fields.with("peak_note", note);
     }
+    fields.set("roofline_percent", 100.0 * tflops / peak);
+    set_note(&mut fields, peak_note(info, dtype, engine, 1e3 * tflops).as_deref());
+    fields
 }
 
-/// The data sheet's peak at the highest clock that the driver lists.
+/// The data sheet's peak at the highest clock that is known.
 fn peak(known: &Architecture, info: &DeviceInfo, dtype: Dtype, engine: Engine) -> Result<f64, String> {
-    let clock = info.max_clock_mhz.ok_or("the driver lists no clock of the compute units")?;
-    known.peak_tflops(dtype, engine, info.units, clock).ok_or_else(|| {
+    let rated = rated(info);
+    rated.clock().ok_or("the driver lists no clock of the compute units")?;
+    rated.peak_tflops(dtype, engine).ok_or_else(|| {
         format!("the table of architectures has no rate of {dtype} on the {} unit of {}", engine.as_str(), known.target)
     })
 }
@@ -269,6 +283,34 @@ mod tests {
         script.info.max_clock_mhz = None;
         assert!(found(script, "matrix").text("peak_note").unwrap().contains("clock"));
         assert!(found(gpu("gfx90a"), "vector").text("peak_note").unwrap().contains("no rate of f16"));
+    }
+
+    #[test]
+    fn data_center_blackwell_has_a_peak_without_a_share() {
+        let params = |dtype| Params::new().with("dtype", dtype).with("engine", "matrix");
+        let half = measured(gpu("sm_100"), &params("f16"));
+        assert!(half.number("peak_tflops").is_some() && half.get("roofline_percent").is_none());
+        assert!(half.text("peak_note").unwrap().contains("mma"), "{:?}", half.text("peak_note"));
+        let double = measured(gpu("sm_100"), &params("f64"));
+        assert!(double.number("roofline_percent").is_some() && double.get("peak_note").is_none());
+        let ultra = measured(gpu("sm_103"), &params("f16"));
+        let note = ultra.text("peak_note").unwrap();
+        assert!(note.contains("sm_103") && note.contains("mma") && ultra.get("roofline_percent").is_none(), "{note}");
+    }
+
+    #[test]
+    fn a_radeon_records_the_clock_of_its_peak() {
+        let mut script = gpu("gfx1201");
+        script.info.name = "AMD Radeon RX 9070 XT".to_owned();
+        (script.info.units, script.info.max_clock_mhz) = (64, Some(2400.0));
+        let fields = found(script, "matrix");
+        assert!((fields.number("peak_tflops").unwrap() - 194.6).abs() < 0.1);
+        assert_eq!(
+            (fields.number("peak_clock_mhz"), fields.text("peak_clock_source")),
+            (Some(2970.0), Some("data sheet"))
+        );
+        assert_eq!(fields.number("gpu_max_clock_mhz"), Some(2400.0));
+        assert!(fields.text("peak_note").unwrap().contains("driver 2400 MHz, data sheet 2970 MHz"));
     }
 
     #[test]

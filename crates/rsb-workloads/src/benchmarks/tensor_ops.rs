@@ -8,7 +8,7 @@ use rsb_model::{DeviceType, Dtype, Params, Reason};
 use super::{axis, dtype, grid, is_by_vendor, is_cpu, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::plausibility::check_bandwidth;
+use crate::plausibility::{check_bandwidth, set_note};
 use crate::timed::{PreparedCase, Timed};
 
 /// Operations that move more than they compute.
@@ -119,7 +119,7 @@ impl Benchmark for TensorOps {
         let timed = Timed::from_params(device, operation, params)?;
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
             let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
-            check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
+            let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
             let output = match timed.operation {
                 Operation::Reduce(_) => "1".to_owned(),
                 _ => input.clone(),
@@ -130,6 +130,7 @@ impl Benchmark for TensorOps {
             if let Some(intensity) = timed.operation.arithmetic_intensity() {
                 fields.set("arithmetic_intensity", intensity);
             }
+            set_note(&mut fields, note.as_deref());
             Ok(fields)
         }))
     }

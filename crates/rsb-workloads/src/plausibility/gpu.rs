@@ -1,9 +1,9 @@
-//! What a GPU can have at most, from what it says of itself: compute units, highest clock, architecture. Where one of
-//! them is not known, the limit is that of the best GPU there is.
+//! Limits of a GPU from its compute units, highest clock and architecture. If one of them is unknown, the limit is that of
+//! the best GPU there is.
 
 use rsb_device::DeviceInfo;
 use rsb_device::operation::PeakArithmetic;
-use rsb_model::architecture::{ARCHITECTURES, Architecture, Engine, peak_tflops};
+use rsb_model::architecture::{ARCHITECTURES, Architecture, Engine, RatedGpu};
 use rsb_model::{BackendId, DeviceType, Dtype};
 
 /// No GPU's compute units run faster.
@@ -27,24 +27,63 @@ fn compute_units(info: &DeviceInfo) -> f64 {
     f64::from(info.units.max(1)) * f64::from(each)
 }
 
+/// The GPU as its peaks depend on it.
+pub(crate) fn rated(info: &DeviceInfo) -> RatedGpu<'_> {
+    RatedGpu {
+        target: info.arch.as_deref(),
+        name: Some(&info.name),
+        compute_units: Some(info.units),
+        listed_mhz: info.max_clock_mhz,
+        level_mhz: info.power_level_mhz,
+    }
+}
+
+/// The highest clock that any source gives, or one that no GPU exceeds.
+fn highest_mhz(info: &DeviceInfo) -> f64 {
+    rated(info).clock().map_or(FASTEST_MHZ, |clock| clock.mhz)
+}
+
 /// More than all compute units move within their caches, in GB/s.
 pub(super) fn cache_gb_s(info: &DeviceInfo) -> f64 {
-    compute_units(info) * CACHE_BYTES_PER_CLOCK * info.max_clock_mhz.unwrap_or(FASTEST_MHZ) / 1e3
+    compute_units(info) * CACHE_BYTES_PER_CLOCK * highest_mhz(info) / 1e3
 }
 
-/// The data sheet's peak of `dtype` in GFLOP/s, by whichever engine is faster; none where the GPU does not say enough.
+/// The data sheet's peak of `dtype` in GFLOP/s, by whichever engine is faster; `None` if the GPU reports too little.
 pub(super) fn peak_gflops(info: &DeviceInfo, dtype: Dtype) -> Option<f64> {
-    let target = info.arch.as_deref()?;
-    Some(1e3 * peak_tflops(target, dtype, info.units, info.max_clock_mhz?).ok()?)
+    Some(1e3 * rated(info).best(dtype)?.1)
 }
 
-/// More than the GPU can compute in `dtype`, in GFLOP/s.
+/// What to know about the peak of `dtype` on `engine` next to a result of `gflops`: a halved rate, sources of the clock that
+/// differ, and a result above the peak at the listed clock. `None` if there is nothing.
+pub(crate) fn peak_note(info: &DeviceInfo, dtype: Dtype, engine: Engine, gflops: f64) -> Option<String> {
+    let rated = rated(info);
+    let mut notes = rated.notes(dtype, engine);
+    let listed = info.max_clock_mhz.and_then(|mhz| Some((rated.tflops_at(dtype, engine, mhz)?, mhz)));
+    if let Some((tflops, mhz)) = listed.filter(|(tflops, _)| gflops > 1e3 * tflops) {
+        let share = 100.0 * gflops / (1e3 * tflops);
+        notes.push(format!("the result is {share:.0} % of the peak at the {mhz:.0} MHz that the driver lists"));
+    }
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// The same of the engine that is faster for dense products. An architecture that the table lacks has no peak, which the note
+/// says.
+pub(crate) fn best_peak_note(info: &DeviceInfo, dtype: Dtype, gflops: f64) -> Option<String> {
+    if let Some(Err(unknown)) = info.arch.as_deref().map(Architecture::find) {
+        return Some(unknown.to_string());
+    }
+    let (engine, _) = rated(info).best(dtype)?;
+    peak_note(info, dtype, engine, gflops)
+}
+
+/// More than the GPU can compute in `dtype`, in GFLOP/s. At the full rate of the chip: sources disagree whether every
+/// `GeForce` halves it.
 pub(super) fn most_gflops(info: &DeviceInfo, dtype: Dtype) -> f64 {
     let each = match info.arch.as_deref().map(Architecture::find) {
         Some(Ok(known)) => best_rate(known, dtype),
         _ => ARCHITECTURES.iter().map(|known| best_rate(known, dtype)).max().unwrap_or(0),
     };
-    f64::from(each) * compute_units(info) * info.max_clock_mhz.unwrap_or(FASTEST_MHZ) / 1e3
+    f64::from(each) * compute_units(info) * highest_mhz(info) / 1e3
 }
 
 /// Operations of a compute unit in a clock; what there is no instruction for is computed in f32.
@@ -85,6 +124,7 @@ mod tests {
             arch: arch.map(str::to_owned),
             units,
             max_clock_mhz,
+            power_level_mhz: None,
             usable_memory_bytes: 1 << 30,
             caches: Vec::new(),
             peak_bandwidth_gb_s: None,
@@ -101,6 +141,44 @@ mod tests {
         assert_eq!(peak_gflops(&mi210, Dtype::Fp8), None);
         assert!((most_gflops(&mi210, Dtype::Fp8) - most_gflops(&mi210, Dtype::F32)).abs() < 1e-6);
         assert!((20e3..25e3).contains(&cache_gb_s(&mi210)));
+    }
+
+    #[test]
+    fn a_radeon_has_the_peak_of_its_boost_clock_and_a_result_above_the_listed_one_is_noted() {
+        let radeon = DeviceInfo {
+            name: "AMD Radeon RX 9070 XT".to_owned(),
+            power_level_mhz: Some(3320.0),
+            ..gpu("rocm:0", Some("gfx1201"), 64, Some(2400.0))
+        };
+        let at = |mhz: f64| 64.0 * 256.0 * mhz / 1e3;
+        assert!((peak_gflops(&radeon, Dtype::F32).unwrap() - at(3320.0)).abs() < 1e-6);
+        assert!((most_gflops(&radeon, Dtype::F32) - at(3320.0)).abs() < 1e-6);
+        let note = |gflops| peak_note(&radeon, Dtype::F32, Engine::Vector, gflops).unwrap();
+        assert!(!note(at(2300.0)).contains("% of the peak"), "{}", note(at(2300.0)));
+        let above = note(at(3000.0));
+        assert!(
+            above.contains("125 % of the peak at the 2400 MHz") && above.contains("pp_dpm_sclk 3320 MHz"),
+            "{above}"
+        );
+        let mi210 = gpu("rocm:0", Some("gfx90a"), 104, Some(1700.0));
+        assert_eq!(peak_note(&mi210, Dtype::F32, Engine::Matrix, 40e3), None, "nothing to say");
+    }
+
+    #[test]
+    fn a_geforce_is_compared_with_half_rate_and_refused_above_the_full_one() {
+        let geforce = DeviceInfo {
+            name: "NVIDIA GeForce RTX 4090".to_owned(),
+            ..gpu("cuda:0", Some("sm_89"), 128, Some(2520.0))
+        };
+        let (peak, most) = (peak_gflops(&geforce, Dtype::F16).unwrap(), most_gflops(&geforce, Dtype::F16));
+        assert!((peak - 165_150.0).abs() < 100.0 && (most - 2.0 * peak).abs() < 1e-6, "{peak}, {most}");
+        let note = best_peak_note(&geforce, Dtype::F16, 150e3).unwrap();
+        assert!(note.contains("half"), "{note}");
+        assert!(best_peak_note(&geforce, Dtype::F16, 200e3).unwrap().contains("121 % of the peak"));
+        assert_eq!(best_peak_note(&geforce, Dtype::I8, 500e3), None);
+        let unknown = gpu("rocm:0", Some("gfx1999"), 64, Some(2400.0));
+        let note = best_peak_note(&unknown, Dtype::F16, 1e3).unwrap();
+        assert!(note.contains("no peaks for gfx1999"), "a card that the table lacks says so: {note}");
     }
 
     #[test]

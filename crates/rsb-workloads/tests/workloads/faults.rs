@@ -1,7 +1,7 @@
 //! Each way in which a device can break gives the right failure, and nothing wrong is ever timed.
 
 use rsb_device::Device;
-use rsb_device::scripted::{Fault, Script, ScriptedDevice};
+use rsb_device::scripted::{Clock, Fault, Script, ScriptedDevice};
 use rsb_model::Reason;
 use rsb_workloads::{Benchmark, Failure, find};
 
@@ -93,6 +93,24 @@ fn a_clock_that_stands_still_or_gives_nonsense_fails_the_case() {
             assert!(is_failed(result.as_ref().err(), "clock"), "{name} at {elapsed_ns}: {result:?}");
         }
     }
+}
+
+/// Samples three single launches; the launches from 1 to `slips` take slightly less than no time.
+fn after_slips(slips: u64) -> Result<f64, Failure> {
+    let clock = move |launch, _: &rsb_device::Operation| if (1..=slips).contains(&launch) { -5.0 } else { 1000.0 };
+    let device = ScriptedDevice::new(Script::with_clock(Clock::Function(Box::new(clock))));
+    let params = rsb_model::Params::new().with("launch_mode", "single").with("kernels", "1");
+    find("launch-latency").unwrap().prepare_with(&params, &device, &backends())?.sample(3)
+}
+
+#[test]
+fn a_single_time_below_zero_is_measured_again_and_repeated_ones_fail() {
+    for slips in 0..=3 {
+        let time = after_slips(slips).unwrap();
+        assert!((time - 3000.0).abs() < 1e-9, "{slips}: {time}");
+    }
+    let failed = after_slips(4);
+    assert!(is_failed(failed.as_ref().err(), "clock gives -5 ns"), "{failed:?}");
 }
 
 #[test]
