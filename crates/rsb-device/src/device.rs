@@ -264,7 +264,9 @@ pub trait Device {
     /// When the device is gone.
     fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError>;
 
-    /// Evicts what was touched before from every cache, outside any timing.
+    /// Evicts what was touched before from every cache, and leaves no line there that must be written back. A device
+    /// that runs on its own queues this before what is launched next and does not wait: while it works, the host hands
+    /// over the marks and the kernel behind it, whose time then holds no launch.
     ///
     /// # Errors
     /// When there is no memory for it.
@@ -428,6 +430,9 @@ impl Occupancy {
     }
 }
 
+/// Starts a kernel once, from any thread.
+pub type Launcher<'a> = Box<dyn FnMut() -> Result<(), DeviceError> + Send + 'a>;
+
 /// An operation ready to run.
 pub trait Kernel {
     /// Starts it once. On devices that run on their own it has not ended on return; only the stream knows.
@@ -442,6 +447,11 @@ pub trait Kernel {
     /// When a launch fails.
     fn launch_times(&mut self, times: u64) -> Result<(), DeviceError> {
         (0..times).try_for_each(|_| self.launch())
+    }
+
+    /// What starts it once from another thread; none where only the thread that made it can.
+    fn launcher(&mut self) -> Option<Launcher<'_>> {
+        None
     }
 
     /// Lets what is launched next wait for what this does beside it; nothing, where it does nothing beside.
@@ -489,11 +499,25 @@ pub trait Stream {
     /// When something before failed.
     fn synchronize(&mut self) -> Result<(), DeviceError>;
 
+    /// Whose clock gives its times.
+    fn clock(&self) -> StreamClock {
+        StreamClock::Device
+    }
+
     /// Nanoseconds of device time between two marks, both passed.
     ///
     /// # Errors
     /// When a mark is not of this stream, or not passed.
     fn elapsed_ns(&mut self, from: StreamEvent, to: StreamEvent) -> Result<f64, DeviceError>;
+}
+
+/// Who times what a stream does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamClock {
+    /// The device, or its driver.
+    Device,
+    /// The host, which waits for the device at each mark: times hold the cost of launch and wait.
+    Host,
 }
 
 /// A mark in a stream.

@@ -18,8 +18,8 @@ pub mod registry;
 pub mod scripted;
 
 pub use device::{
-    Absence, Backend, Buffer, CacheCounters, CacheCounts, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options,
-    Stream, StreamEvent,
+    Absence, Backend, Buffer, CacheCounters, CacheCounts, Device, DeviceError, DeviceInfo, Kernel, Launcher, Occupancy,
+    Options, Stream, StreamClock, StreamEvent,
 };
 pub use operation::{BufferSpec, Operation, Role};
 pub use registry::Registry;

@@ -3,6 +3,8 @@
 //! A mistyped order is no order to be well: initialization fails and says what was not understood. The variables do not
 //! begin with `RSB_`: those are the program's own, and it knows each.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 /// A fault. Kernels are named by the beginning of their symbol; products of libraries are `rocblas_gemm`,
@@ -27,6 +29,8 @@ pub(crate) enum Fault {
     Wrong(String),
     /// `nan:KERNEL`: its result is no number.
     Nan(String),
+    /// `nccl:N`: the N-th call for a collective in a process, from 1, is refused by RCCL or NCCL.
+    Collective(u64),
     /// `heuristic:none`: hipBLASLt and cuBLASLt know no algorithm.
     NoAlgorithm,
     /// `clock:fast`, `clock:backwards`, `clock:nan` or `clock:stopped`.
@@ -73,6 +77,9 @@ pub(crate) struct Orders {
     pub(crate) sm: String,
     /// `FAKE_GPU_FREE_MB`: free memory of each GPU, in 10⁶ bytes; all of it where it is not set.
     pub(crate) free_bytes: Option<u64>,
+    /// `FAKE_GPU_CALLS`: a file to which each call on a stream adds a line, in their order: `launch rsb_copy`,
+    /// `copy`, `fill`, `graph`, `record`, `synchronize`, and of collectives `group start` and `group end`.
+    pub(crate) calls: Option<PathBuf>,
     /// `FAKE_GPU_FAULT`: faults with commas between them.
     pub(crate) faults: Vec<Fault>,
 }
@@ -99,8 +106,20 @@ impl Orders {
             arch: variable("FAKE_GPU_ARCH").unwrap_or_else(|| "gfx90a".to_owned()),
             sm: variable("FAKE_GPU_SM").unwrap_or_else(|| "sm_90".to_owned()),
             free_bytes: number("FAKE_GPU_FREE_MB")?.map(|megabytes| megabytes.saturating_mul(1_000_000)),
+            calls: variable("FAKE_GPU_CALLS").map(PathBuf::from),
             faults: faults.map(fault).collect::<Result<_, _>>()?,
         })
+    }
+
+    /// Adds a line to the file of calls, where one was ordered.
+    pub(crate) fn note(&self, call: &str) {
+        let Some(path) = &self.calls else { return };
+        match File::options().create(true).append(true).open(path) {
+            Ok(mut file) => {
+                let _ = file.write_all(format!("{call}\n").as_bytes());
+            }
+            Err(error) => eprintln!("rsb-fake-gpu: FAKE_GPU_CALLS={}: {error}", path.display()),
+        }
     }
 
     /// Whether the process is to be ended at `place`.
@@ -147,6 +166,7 @@ fn fault(text: &str) -> Result<Fault, String> {
         ("compile", _) => Fault::Compile(kernel()),
         ("wrong", _) => Fault::Wrong(kernel()),
         ("nan", _) => Fault::Nan(kernel()),
+        ("nccl", _) => Fault::Collective(rest.parse().ok().filter(|&which| which > 0).ok_or_else(wrong)?),
         ("heuristic", "none") => Fault::NoAlgorithm,
         ("clock", "fast") => Fault::Clock(Lie::Fast),
         ("clock", "backwards") => Fault::Clock(Lie::Backwards),

@@ -217,6 +217,13 @@ impl State {
         }
     }
 
+    /// Adds a call to the ordered list of calls.
+    pub(crate) fn note(&self, call: &str) {
+        if let Ok(orders) = &self.orders {
+            orders.note(call);
+        }
+    }
+
     /// GPU `index`, whatever its state.
     pub(crate) fn gpu(&mut self, index: usize) -> Result<&mut Gpu, Status> {
         self.gpus.get_mut(index).ok_or(status::INVALID_DEVICE)
@@ -244,6 +251,7 @@ impl State {
 
     /// Waits for a stream. When its GPU hangs, that takes for ever.
     pub(crate) fn wait(&mut self, handle: usize) -> Result<(), Status> {
+        self.note("synchronize");
         let stream = self.stream(handle)?;
         let (gpu, busy_until) = (stream.gpu, stream.busy_until);
         if stream.captured.is_some() {

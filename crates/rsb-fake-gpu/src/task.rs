@@ -73,6 +73,14 @@ impl Task {
         }
     }
 
+    /// The line of a list of calls.
+    fn line(&self) -> String {
+        match self {
+            Self::Kernel { .. } | Self::Product(_) => format!("launch {}", self.name()),
+            Self::Copy { .. } | Self::Fill { .. } => self.name().to_owned(),
+        }
+    }
+
     fn compute(&self, launch: &mut Launch<'_>) -> Result<Work, Broken> {
         match self {
             Self::Kernel { symbol, .. } => {
@@ -90,6 +98,7 @@ impl State {
     pub(crate) fn hand_over(&mut self, handle: usize, task: Task) -> Result<(), Status> {
         let gpu = self.stream(handle)?.gpu;
         self.sound(gpu)?;
+        self.note(&task.line());
         match &mut self.stream(handle)?.captured {
             Some(captured) => {
                 captured.push(task);

@@ -149,8 +149,28 @@ RSB_REARRANGE(f32, float)
 RSB_REARRANGE(f16, F16)
 RSB_REARRANGE(bf16, Bf16)
 
+// Hides from AMD's compiler that all threads read at the same offset. A uniform address without a store in the loop is
+// otherwise read by `s_load` through the scalar data cache (LLVM, "Uniform loads" of AMDGPUAnnotateUniformValues). The
+// offset is hidden and not the address: an address that comes out of integers is no longer known to be global memory.
+__device__ inline u64 in_vector_registers(u64 offset) {
+#if RSB_AMD
+    unsigned int low = (unsigned int)offset, high = (unsigned int)(offset >> 32);
+    asm volatile("" : "+v"(low), "+v"(high));
+    return (u64)high << 32 | low;
+#else
+    return offset;
+#endif
+}
+
 // One thread walks along a cycle of offsets and goes on where the last launch ended.
 RSB_KERNEL(1) rsb_pointer_chase(const unsigned char *nodes, u64 *position, u64 accesses) {
+    u64 at = *position;
+    for (u64 i = 0; i < accesses; i++) at = *(const u64 *)(nodes + in_vector_registers(at));
+    *position = at;
+}
+
+// The same, left to the compiler: on AMD through the scalar data cache.
+RSB_KERNEL(1) rsb_pointer_chase_scalar(const unsigned char *nodes, u64 *position, u64 accesses) {
     u64 at = *position;
     for (u64 i = 0; i < accesses; i++) at = *(const u64 *)(nodes + at);
     *position = at;

@@ -34,7 +34,7 @@ pub use compile::{Compiled, Source};
 pub(crate) use compile::{Rtc, Toolchain, choose, file_identity, job as compile_job};
 pub(crate) use core::Core;
 pub use device::GpuDevice;
-pub(crate) use driver::{Activation, Copy, Driver, Ends, Facts, FunctionNeed, Handle};
+pub(crate) use driver::{Activation, Copy, Driver, Ends, Facts, FunctionNeed, Handle, KernelLaunch, ThreadLaunch};
 pub(crate) use image::Image;
 pub use matrix::{matrix_dtypes, sparse_dtypes};
 

@@ -267,6 +267,8 @@ fields! {
     time_ms Milliseconds Metric(Lower), "time of one iteration";
     time_us Microseconds Metric(Lower), "time of one iteration";
     latency_us Microseconds Metric(Lower), "time until a result is there";
+    host_latency_us Microseconds Fact, "time by the host's clock from the call that launches a kernel until the wait for its end returns";
+    launch_time_us Microseconds Fact, "time by the host's clock in which the launches of one iteration were handed over; of several GPUs, the longest";
     latency_ns Nanoseconds Metric(Lower), "time of one dependent access";
     time_per_step_ms Milliseconds Metric(Lower), "time of one step of training";
     forward_time_ms Milliseconds Metric(Lower), "time of one pass through the model";
@@ -325,6 +327,7 @@ fields! {
     peak_clock_source One Fact, "source of peak_clock_mhz: driver, data sheet or pp_dpm_sclk";
     numa_distance One Fact, "from the threads' NUMA node to the memory's as the firmware tells it: 10 is the node itself";
     lies_in One Fact, "which memory holds the data, by its size: a cache (L1, L2, L3), memory, or memory with a part in a cache";
+    timed_by One Fact, "host, where its clock times the device after a wait at each mark: the driver has no clock, or one that disagrees with the host's";
     memory_roof_gb_s GigabytesPerSecond Fact, "highest rate at which memory can be read: the hardware's peak, or on a CPU a read of an array beside the case";
     peak_note One Fact, "what to know about the peak: why it is missing, halved or disputed, or that the result exceeds it";
     gemm_tflops Teraflops Fact, "rate of a large matrix product of the same type, measured beside the case";

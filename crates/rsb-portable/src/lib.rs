@@ -3,6 +3,8 @@
 //!
 //! Kernels are in `kernels/opencl` and `kernels/vulkan`; `cargo xtask codegen` makes SPIR-V of the latter.
 
+#[cfg(any(feature = "opencl", feature = "vulkan"))]
+mod caches;
 #[cfg(feature = "opencl")]
 pub mod opencl;
 #[cfg(any(feature = "opencl", feature = "vulkan"))]

@@ -9,6 +9,7 @@ mod api;
 mod bus;
 mod core;
 mod device;
+mod events;
 mod launch;
 mod memory;
 mod platform;

@@ -214,14 +214,17 @@ pub(crate) fn plan(operation: &Operation, options: &Options, target: Target) -> 
     ))
 }
 
-/// Writes over `packs` packs at its first argument, so that nothing else stays in a cache.
-pub(crate) fn flush(packs: u64) -> Plan {
-    let step = Step {
+/// Writes over `packs` packs of buffer 0, so that nothing else stays in a cache; then reads as many of buffer 1 into
+/// the word of buffer 2, so that what stays is clean and its eviction costs the kernel that follows nothing.
+pub(crate) fn flush(packs: u64, target: Target) -> Plan {
+    let write = Step {
         kernel: "rsb_flush",
         arguments: vec![Argument::Buffer(0), Argument::Count(packs)],
         work: Work::Items(packs),
     };
-    Plan::of(Module::Memory, Dtype::F32, vec![step])
+    let mut plan = Planner { options: &Options::default(), target }.read(packs, [1, 2]);
+    plan.steps.insert(0, write);
+    plan
 }
 
 /// The empty kernel.
@@ -230,9 +233,10 @@ pub(crate) fn empty() -> Plan {
     Plan::of(Module::Memory, Dtype::F32, vec![step])
 }
 
-/// One after the other, `accesses` times.
-fn chase(op: &PointerChase) -> Plan {
-    let arguments = vec![Argument::Buffer(0), Argument::Buffer(1), Argument::Count(op.accesses)];
+/// One after the other, `accesses` times, by one lane. How many lanes walk is an argument, so that no compiler knows that
+/// the offset is the same for all of them: AMD's would read it through the scalar data cache.
+pub(crate) fn chase(op: &PointerChase) -> Plan {
+    let arguments = vec![Argument::Buffer(0), Argument::Buffer(1), Argument::Count(op.accesses), Argument::Count(1)];
     Plan::of(Module::Memory, Dtype::F32, vec![Step { kernel: "rsb_pointer_chase", arguments, work: Work::One }])
 }
 
@@ -287,7 +291,7 @@ impl Planner<'_> {
         let packs = op.dtype.bytes(op.elements).div_ceil(PACK);
         let (buffer, scalar) = (Argument::Buffer, Argument::Number(STREAM_SCALAR));
         let (kernel, arguments) = match op.pattern {
-            StreamPattern::Read => return Ok(self.read(packs)),
+            StreamPattern::Read => return Ok(self.read(packs, [0, 1])),
             StreamPattern::Write => ("rsb_write", vec![buffer(0), Argument::Count(packs), scalar]),
             StreamPattern::ReadWrite => {
                 ("rsb_read_write", vec![buffer(0), Argument::Count(packs), Argument::Number(-1.0)])
@@ -301,18 +305,19 @@ impl Planner<'_> {
         Ok(Plan::of(Module::Memory, dtype, vec![Step { kernel, arguments, work: Work::Items(packs) }]))
     }
 
-    fn read(&self, packs: u64) -> Plan {
+    /// From one buffer to the word of another.
+    fn read(&self, packs: u64, [from, to]: [usize; 2]) -> Plan {
         let (share, groups) = self.shares(packs);
         let (count, scratch) = (Argument::Count, Argument::Scratch(0));
         let steps = vec![
             Step {
                 kernel: "rsb_read",
-                arguments: vec![Argument::Buffer(0), scratch, count(packs), count(share)],
+                arguments: vec![Argument::Buffer(from), scratch, count(packs), count(share)],
                 work: Work::Groups(groups),
             },
             Step {
                 kernel: "rsb_read_end",
-                arguments: vec![scratch, Argument::Buffer(1), count(u64::from(groups))],
+                arguments: vec![scratch, Argument::Buffer(to), count(u64::from(groups))],
                 work: Work::Groups(1),
             },
         ];

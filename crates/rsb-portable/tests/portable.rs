@@ -178,7 +178,46 @@ fn check_rest(backend: &dyn Backend) {
 #[cfg(feature = "opencl")]
 mod opencl {
     use super::*;
+    use rsb_device::StreamClock;
     use rsb_portable::opencl::OpenclBackend;
+    use std::time::Instant;
+
+    /// What lies between marks is a part of the time that the host waits; where nothing does, there is none.
+    #[test]
+    fn times_are_those_of_the_commands_between_two_marks() {
+        for device in devices(&OpenclBackend::Every) {
+            let triad = MemoryStream {
+                pattern: StreamPattern::Triad,
+                dtype: Dtype::F32,
+                elements: 1 << 20,
+                stores: Stores::Temporal,
+            };
+            let triad = Operation::Stream(triad);
+            let buffers: Vec<Buffer> =
+                triad.buffers().iter().map(|spec| device.allocate(spec.bytes()).unwrap()).collect();
+            let mut kernel = device.prepare(&triad, &Options::default(), &buffers).unwrap();
+            let mut stream = device.stream().unwrap();
+            kernel.launch().unwrap();
+            stream.synchronize().unwrap();
+            let begin = Instant::now();
+            let marks = [0, 3, 1, 0].map(|launches| {
+                kernel.launch_times(launches).unwrap();
+                stream.record().unwrap()
+            });
+            stream.synchronize().unwrap();
+            let host_ns = begin.elapsed().as_nanos() as f64;
+            let mut between = |from: usize, to: usize| stream.elapsed_ns(marks[from], marks[to]).unwrap();
+            let [three, one, all, none] = [between(0, 1), between(1, 2), between(0, 2), between(2, 3)];
+            if stream.clock() == StreamClock::Device {
+                assert!(three > 0.0 && one > 0.0 && three + one <= all, "{three} + {one} of {all}");
+                assert!(all <= 1.2 * host_ns, "{all} ns of {host_ns}");
+                assert!(none.abs() < f64::EPSILON, "{none}");
+            } else {
+                // Why it was not believed is for the machine to say; a time is still one.
+                assert!(three > 0.0 && three <= host_ns, "{three} ns of {host_ns}");
+            }
+        }
+    }
 
     #[test]
     fn every_operation_is_right() {

@@ -15,6 +15,7 @@ use crate::limit::{Completion, Pending};
 
 mod answers;
 mod backends;
+pub(crate) mod caches;
 pub(crate) mod details;
 pub(crate) mod intel;
 mod kfd;

@@ -85,6 +85,12 @@ pub fn environment(options: &ProbeOptions) -> Environment {
     environment_of(&Arc::new(Host::of(options)), HANG_LIMIT)
 }
 
+/// The caches that the compute units of the GPU at `address` share (`0000:03:00.0`), nearest first, from AMD's compute
+/// driver and a table by PCI id; none where neither knows.
+pub fn gpu_caches(options: &ProbeOptions, address: &str) -> Vec<rsb_model::environment::Cache> {
+    gpu::caches::shared(&Host::of(options), address)
+}
+
 /// The interpreter that framework workloads start: by variable, active environment, the environment that this project
 /// made, or `PATH`.
 pub fn python_program() -> Option<std::path::PathBuf> {

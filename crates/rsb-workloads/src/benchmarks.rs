@@ -100,9 +100,11 @@ fn by_kind(device: &DeviceInfo, gpu: u64, software: u64) -> u64 {
     if device.device_type == DeviceType::Gpu { gpu } else { software }
 }
 
-/// The largest cache, or a usual one where it is not known.
+/// The largest cache. Where it is not known, more than other devices of its kind have: of GPUs that is the 256 MiB of
+/// AMD's Instinct.
 fn last_level_cache(device: &DeviceInfo) -> u64 {
-    device.last_level_cache_bytes().unwrap_or(32 << 20).max(1 << 20)
+    let unknown = if device.device_type == DeviceType::Gpu { 256 << 20 } else { 32 << 20 };
+    device.last_level_cache_bytes().unwrap_or(unknown).max(1 << 20)
 }
 
 /// The last-level caches that all of its threads see together: each sees one.

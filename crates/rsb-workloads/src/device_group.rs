@@ -1,7 +1,10 @@
-//! Several devices that work on one thing, launched one after another and timed as one: from the first mark on any of
-//! them to the last one.
+//! Several devices that work on one thing, each launched by a thread of its own where its backend can, and timed as one:
+//! from the first mark on any of them to the last one.
 
-use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use rsb_device::{Buffer, Device, DeviceError, Kernel, Operation, Options, Stream, reference};
 use rsb_model::Reason;
 
 use crate::accuracy::Accuracy;
@@ -43,12 +46,23 @@ pub(crate) struct DeviceGroup<'d> {
     streams: Vec<Box<dyn Stream + 'd>>,
     /// The largest of all.
     pub(crate) accuracy: Accuracy,
+    /// Whether each has a thread that launches.
+    has_threads: bool,
+}
+
+/// How long a group worked, and how long its work took to be handed over.
+struct GroupTime {
+    /// Of the device that took longest, by its own clock.
+    device_ns: f64,
+    /// Of the thread that took longest, by the host's clock.
+    launch: Duration,
 }
 
 impl<'d> DeviceGroup<'d> {
     /// Allocates, fills, compiles, runs once and verifies on every device.
     pub(crate) fn prepare(devices: &[&'d dyn Device], operation: &Operation) -> Result<Self, Failure> {
-        let mut group = Self { kernels: Vec::new(), streams: Vec::new(), accuracy: Accuracy::default() };
+        let mut group =
+            Self { kernels: Vec::new(), streams: Vec::new(), accuracy: Accuracy::default(), has_threads: false };
         for (number, &device) in (0_u64..).zip(devices) {
             // Each has its own part of the data.
             let seed = SEED ^ number;
@@ -67,6 +81,7 @@ impl<'d> DeviceGroup<'d> {
             group.kernels.push(kernel);
             group.streams.push(stream);
         }
+        group.has_threads = devices.len() > 1 && group.kernels.iter_mut().all(|kernel| kernel.launcher().is_some());
         Ok(group)
     }
 
@@ -77,9 +92,61 @@ impl<'d> DeviceGroup<'d> {
 
     /// Exactly `iters` iterations on each; the nanoseconds of the device that took longest.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
-        let kernels = &mut self.kernels;
-        longest(&mut self.streams, |_| {
-            Ok((0..iters).try_for_each(|_| kernels.iter_mut().try_for_each(|kernel| kernel.launch()))?)
+        Ok(self.run(iters)?.device_ns)
+    }
+
+    /// Nanoseconds of the host for one launch on each device: a few of them, so that no queue is full.
+    pub(crate) fn launch_ns(&mut self) -> Result<f64, Failure> {
+        const LAUNCHES: u64 = 8;
+        Ok(self.run(LAUNCHES)?.launch.as_nanos() as f64 / LAUNCHES as f64)
+    }
+
+    fn run(&mut self, iters: u64) -> Result<GroupTime, Failure> {
+        if self.has_threads {
+            return self.run_by_threads(iters);
+        }
+        let (kernels, mut launch) = (&mut self.kernels, Duration::ZERO);
+        let device_ns = longest(&mut self.streams, |_| {
+            let begin = Instant::now();
+            (0..iters).try_for_each(|_| kernels.iter_mut().try_for_each(|kernel| kernel.launch()))?;
+            launch = begin.elapsed();
+            Ok(())
+        })?;
+        Ok(GroupTime { device_ns, launch })
+    }
+
+    /// One thread hands over what takes a GPU less time than its launch only as fast as it can launch on all of them.
+    fn run_by_threads(&mut self, iters: u64) -> Result<GroupTime, Failure> {
+        let (kernels, streams) = (&mut self.kernels, &mut self.streams);
+        std::thread::scope(|scope| {
+            let mut launch = Duration::ZERO;
+            let (mut orders, mut threads) = (Vec::new(), Vec::new());
+            for mut start in kernels.iter_mut().filter_map(|kernel| kernel.launcher()) {
+                let (order, begin) = channel::<()>();
+                orders.push(order);
+                threads.push(scope.spawn(move || -> Result<Duration, DeviceError> {
+                    // Without an order the marks could not be made, and the error is known elsewhere.
+                    if begin.recv().is_err() {
+                        return Ok(Duration::ZERO);
+                    }
+                    let begin = Instant::now();
+                    (0..iters).try_for_each(|_| start())?;
+                    Ok(begin.elapsed())
+                }));
+            }
+            // The closure owns the orders: however it ends, no thread waits for one any more.
+            let longest_launch = &mut launch;
+            let device_ns = longest(streams, move |_| {
+                for order in orders {
+                    let _ = order.send(());
+                }
+                for thread in threads {
+                    let took = thread.join().map_err(|_| Failure::Failed(broken_thread()))??;
+                    *longest_launch = (*longest_launch).max(took);
+                }
+                Ok(())
+            })?;
+            Ok(GroupTime { device_ns, launch })
         })
     }
 
@@ -91,4 +158,12 @@ impl<'d> DeviceGroup<'d> {
         }
         Ok(best)
     }
+}
+
+fn broken_thread() -> Reason {
+    Reason::new(
+        "a thread that launches on a GPU",
+        "it ended before its work was handed over",
+        "this is a defect of this program: please report it with the case's id",
+    )
 }

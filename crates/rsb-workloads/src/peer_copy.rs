@@ -1,4 +1,4 @@
-//! A copy from one GPU to another.
+//! Copies from one GPU to another, and back at the same time.
 
 use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 use rsb_device::{Buffer, Device, Kernel, Operation, Stream, reference};
@@ -7,25 +7,75 @@ use rsb_model::{Fields, Reason};
 
 use crate::accuracy::Accuracy;
 use crate::benchmark::{Failure, Prepared};
+use crate::collective::longest;
 use crate::device_group::position;
 use crate::plausibility::{check_bandwidth, set_note};
 use crate::timed::{SEED, check_time};
 
-/// A copy from one GPU to another, checked where it arrives.
+/// One way of a copy, in the stream of the GPU that it starts at.
+struct OneWayCopy<'d> {
+    kernel: Box<dyn Kernel + 'd>,
+    _buffers: [Buffer; 2],
+}
+
+impl<'d> OneWayCopy<'d> {
+    /// Copies once, and verifies where it arrives.
+    fn prepare(
+        [from, to]: [&'d dyn Device; 2],
+        operation: &Operation,
+        bytes: u64,
+        stream: &mut dyn Stream,
+    ) -> Result<(Self, f64), Failure> {
+        let buffers = [from.allocate(bytes)?, to.allocate(bytes)?];
+        let [source, target] = &buffers;
+        reference::fill(from, operation, std::slice::from_ref(source), SEED)?;
+        reference::mark_unwritten(to, target)?;
+        let mut kernel = from.prepare_copy(source, target)?;
+        kernel.launch()?;
+        stream.synchronize()?;
+        let error = reference::verify(to, operation, &buffers, SEED, None)?;
+        Ok((Self { kernel, _buffers: buffers }, error))
+    }
+}
+
+/// Whether bytes go to another GPU, or to it and back from it at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PeerDirection {
+    OneWay,
+    BothWays,
+}
+
+impl PeerDirection {
+    /// As operations are called.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::OneWay => "peer-copy",
+            Self::BothWays => "peer-exchange",
+        }
+    }
+}
+
+/// Copies between two GPUs, checked where they arrive.
 pub(crate) struct PeerCopy<'d> {
     device: &'d dyn Device,
     operation: Operation,
     size: u64,
     peer: u32,
-    kernel: Box<dyn Kernel + 'd>,
-    stream: Box<dyn Stream + 'd>,
+    direction: PeerDirection,
+    ways: Vec<OneWayCopy<'d>>,
+    /// Of each way.
+    streams: Vec<Box<dyn Stream + 'd>>,
     accuracy: Accuracy,
-    _buffers: [Buffer; 2],
 }
 
 impl<'d> PeerCopy<'d> {
-    /// Of `size` bytes to the device at position `peer`, done once and verified there.
-    pub(crate) fn prepare(device: &'d dyn Device, peer: Option<u32>, size: u64) -> Result<Self, Failure> {
+    /// Of `size` bytes to the device at position `peer`, and of as many from it where `direction` says so.
+    pub(crate) fn prepare(
+        device: &'d dyn Device,
+        peer: Option<u32>,
+        size: u64,
+        direction: PeerDirection,
+    ) -> Result<Self, Failure> {
         let peer = peer.filter(|&peer| peer != position(device)).ok_or_else(|| {
             Failure::Skipped(Reason::new(
                 format!("a copy from {} to itself", device.info().device),
@@ -37,38 +87,37 @@ impl<'d> PeerCopy<'d> {
         let copy = Transfer { direction: TransferDirection::DeviceToDevice, host_memory: HostMemory::Pinned, bytes };
         let operation = Operation::Transfer(copy);
         let other = device.peer(peer)?;
-        let buffers = [device.allocate(size)?, other.allocate(size)?];
-        let [from, to] = &buffers;
-        reference::fill(device, &operation, std::slice::from_ref(from), SEED)?;
-        reference::mark_unwritten(other, to)?;
-        let mut kernel = device.prepare_copy(from, to)?;
-        let mut stream = device.stream()?;
-        kernel.launch()?;
-        stream.synchronize()?;
-        let error = reference::verify(other, &operation, &buffers, SEED, None)?;
-        let accuracy = Accuracy { error, limit: reference::tolerance(&operation, None) };
-        Ok(Self { device, operation, size, peer, kernel, stream, accuracy, _buffers: buffers })
+        let ends: &[[&'d dyn Device; 2]] = match direction {
+            PeerDirection::OneWay => &[[device, other]],
+            PeerDirection::BothWays => &[[device, other], [other, device]],
+        };
+        let (mut ways, mut streams, mut accuracy) = (Vec::new(), Vec::new(), Accuracy::default());
+        for &ends in ends {
+            let mut stream = ends[0].stream()?;
+            let (way, error) = OneWayCopy::prepare(ends, &operation, size, &mut *stream)?;
+            accuracy = accuracy.worst(Accuracy { error, limit: reference::tolerance(&operation, None) });
+            ways.push(way);
+            streams.push(stream);
+        }
+        Ok(Self { device, operation, size, peer, direction, ways, streams, accuracy })
     }
 }
 
 impl Prepared for PeerCopy<'_> {
     fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
-        let start = self.stream.record()?;
-        for _ in 0..iters {
-            self.kernel.launch()?;
-        }
-        let end = self.stream.record()?;
-        self.stream.synchronize()?;
-        let time = self.stream.elapsed_ns(start, end)?;
-        check_time(time)?;
-        Ok(time)
+        let ways = &mut self.ways;
+        longest(&mut self.streams, |_| {
+            Ok((0..iters).try_for_each(|_| ways.iter_mut().try_for_each(|way| way.kernel.launch()))?)
+        })
     }
 
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
         check_time(time_ns)?;
-        let rate = gigabytes_per_second(self.size as f64, time_ns);
+        let bytes = self.size as f64 * self.ways.len() as f64;
+        let rate = gigabytes_per_second(bytes, time_ns);
         let note = check_bandwidth(rate, &self.operation, self.device.info(), 1)?;
-        let fields = Fields::new().with("operation", "peer-copy").with("provider", self.kernel.provider());
+        let provider = self.ways.first().map(|way| way.kernel.provider()).unwrap_or_default();
+        let fields = Fields::new().with("operation", self.direction.name()).with("provider", provider);
         let fields = fields.with("size_bytes", self.size).with("num_gpus", 2).with("peer", self.peer);
         let fields = fields.with("init", reference::init(&self.operation));
         let mut fields = fields.with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate);

@@ -1,6 +1,8 @@
 //! One operation on one device, verified, ready to be timed: what every benchmark is made of.
 
-use rsb_device::device::NumaMemory;
+use std::time::Instant;
+
+use rsb_device::device::{NumaMemory, StreamClock};
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
 use rsb_model::{Fields, Params, Reason};
 
@@ -157,6 +159,21 @@ impl<'d> Timed<'d> {
         Ok(self.stream.elapsed_ns(from, to)?)
     }
 
+    /// Nanoseconds by the host's clock from a launch until the wait for its end returns: the median of many, each on an
+    /// idle device.
+    pub(crate) fn host_latency_ns(&mut self) -> Result<f64, Failure> {
+        const LAUNCHES: usize = 101;
+        let mut times = Vec::with_capacity(LAUNCHES);
+        for _ in 0..LAUNCHES {
+            let begin = Instant::now();
+            self.launch()?;
+            self.stream.synchronize()?;
+            times.push(begin.elapsed().as_nanos() as f64);
+        }
+        rsb_model::order::by(&mut times, f64::total_cmp);
+        Ok(times[LAUNCHES / 2])
+    }
+
     /// The numbers in buffer `index`.
     pub(crate) fn read(&self, index: usize) -> Result<Vec<f64>, Failure> {
         let (Some(buffer), Some(spec)) = (self.buffers.get(index), self.operation.buffers().get(index).copied()) else {
@@ -182,6 +199,9 @@ impl<'d> Timed<'d> {
         if let Some(choice) = self.kernel.algorithm() {
             fields.set("algorithm_index", choice.index);
             fields.set("algorithms_tried", choice.tried);
+        }
+        if self.stream.clock() == StreamClock::Host {
+            fields.set("timed_by", "host");
         }
         if self.options.threads.is_some() {
             fields.set("threads", self.threads());

@@ -18,7 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "rsb-gpu",
         &["rsb-device", "cuda-sys", "hip-runtime-sys", "hipblaslt-sys", "nccl-sys", "rocblas-sys", "runtime-loading"],
     ),
-    ("rsb-portable", &["rsb-device", "packed-files"]),
+    ("rsb-portable", &["cuda-sys", "rsb-device", "rsb-probe", "packed-files"]),
     ("rsb-workloads", &["rsb-device", "rsb-probe"]),
     ("rsb-store", &["duckdb-sys"]),
     ("rsb-report", &["rsb-stats"]),

@@ -1,6 +1,7 @@
 //! The real binary on a fake of ROCm, and in `cuda` of CUDA: every workload, every fault. Nothing here
 //! needs a GPU, and what is measured says so.
 
+mod calls;
 mod clock;
 #[cfg(feature = "cuda")]
 mod cuda;

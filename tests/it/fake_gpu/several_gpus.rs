@@ -17,6 +17,7 @@ fn a_task_is_shared_and_every_pair_of_gpus_can_copy() {
     let shared: Vec<&Value> = cases(&document).iter().filter(|case| case["outcome"] == "simulated").collect();
     assert_eq!(shared.iter().map(|case| number(case, "num_gpus") as u32).collect::<Vec<_>>(), [2, 4]);
     for found in shared {
+        assert!(number(found, "launch_time_us") > 0.0, "{found:#}");
         let (speedup, efficiency) = (number(found, "speedup"), number(found, "efficiency"));
         assert!(speedup > 1.0 && (efficiency - speedup / number(found, "num_gpus")).abs() < 1e-9, "{found:#}");
     }
@@ -27,6 +28,19 @@ fn a_task_is_shared_and_every_pair_of_gpus_can_copy() {
     pairs.sort_unstable();
     pairs.dedup();
     assert_eq!(pairs.len(), 12, "each of four GPUs to each other: {pairs:?}");
+}
+
+#[test]
+fn copies_both_ways_at_once_are_verified_at_both_ends() {
+    let arguments =
+        ["multi-gpu", "--axis", "size=16MiB", "--axis", "operation=peer-copy,peer-exchange", "--device", "0"];
+    let arguments = [&arguments[..], &["--axis", "peer=1"]].concat();
+    let bench = fake_gpu().set("FAKE_GPU_DEVICES", "2");
+    let document = run(&bench, &arguments).expect(0).json();
+    assert_rest_stands(&document, "nothing");
+    let [one_way, both] =
+        ["/peer-copy/", "/peer-exchange/"].map(|part| number(case(&document, part), "bandwidth_gb_s"));
+    assert!((1.8..2.05).contains(&(both / one_way)), "as much each way: {both} and {one_way}");
 }
 
 #[test]

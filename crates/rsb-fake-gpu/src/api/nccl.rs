@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use half::{bf16, f16};
@@ -72,9 +73,17 @@ struct Together {
 
 static TOGETHER: Mutex<Together> = Mutex::new(Together { gpus: Vec::new(), waiting: Vec::new() });
 
+/// Calls for a collective so far.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// A thread's group: how often it was begun and not ended, and what was asked since.
+struct Group {
+    depth: u32,
+    parts: Vec<Part>,
+}
+
 thread_local! {
-    /// What was asked since this thread's group began, while it has one.
-    static GROUP: RefCell<Option<Vec<Part>>> = const { RefCell::new(None) };
+    static GROUP: RefCell<Group> = const { RefCell::new(Group { depth: 0, parts: Vec::new() }) };
 }
 
 fn together<T>(call: impl FnOnce(&mut Together) -> T) -> T {
@@ -112,21 +121,38 @@ pub(crate) extern "C" fn ncclCommDestroy(communicator: ncclComm_t) -> Status {
 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ncclGroupStart() -> Status {
-    GROUP.set(Some(Vec::new()));
+    with(here(), |state| state.note("group start"));
+    GROUP.with_borrow_mut(|group| group.depth += 1);
     SUCCESS
 }
 
+/// Groups may be nested: what was asked begins at the end of the outermost.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ncclGroupEnd() -> Status {
-    GROUP.take().map_or(INVALID_USAGE, |parts| together(|all| all.ask(parts)))
+    with(here(), |state| state.note("group end"));
+    let ended = GROUP.with_borrow_mut(|group| {
+        group.depth = group.depth.checked_sub(1)?;
+        Some(if group.depth == 0 { std::mem::take(&mut group.parts) } else { Vec::new() })
+    });
+    ended.map_or(INVALID_USAGE, |parts| together(|all| all.ask(parts)))
 }
 
 /// Keeps a call for the end of this thread's group, where it has one.
 fn ask(communicator: ncclComm_t, part: Part) -> Status {
+    let call = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
+    if with(here(), |state| state.orders.as_ref().is_ok_and(|orders| orders.faults.contains(&Fault::Collective(call))))
+    {
+        return INTERNAL_ERROR;
+    }
     let ranks = together(|all| all.gpus.len());
     let Some(rank) = handle(communicator).checked_sub(1).filter(|&rank| rank < ranks) else { return INVALID_ARGUMENT };
     let part = Part { rank, ..part };
-    let is_kept = GROUP.with_borrow_mut(|group| group.as_mut().map(|parts| parts.push(part)).is_some());
+    let is_kept = GROUP.with_borrow_mut(|group| {
+        if group.depth > 0 {
+            group.parts.push(part);
+        }
+        group.depth > 0
+    });
     if is_kept { SUCCESS } else { together(|all| all.ask(vec![part])) }
 }
 

@@ -19,6 +19,7 @@ pub(super) const TWINS: &[Twin] = &[
     twin("rsb_gather", 6, |launch| by_float!(launch, gather)),
     twin("rsb_rotate", 9, |launch| by_float!(launch, rotate)),
     twin("rsb_pointer_chase", 3, chase),
+    twin("rsb_pointer_chase_scalar", 3, chase),
     twin("rsb_flush", 2, flush),
     twin("rsb_empty", 0, |_| Ok(Work::NONE)),
 ];

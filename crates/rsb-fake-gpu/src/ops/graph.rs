@@ -31,6 +31,7 @@ impl State {
     pub(crate) fn launch_graph(&mut self, executable: usize, stream: usize) -> Result<(), Status> {
         let gpu = self.stream(stream)?.gpu;
         self.sound(gpu)?;
+        self.note("graph");
         // Taken out while it runs: its work changes the rest of the state.
         let tasks = std::mem::take(self.executables.get(executable)?);
         let ran = tasks.iter().try_for_each(|task| self.run(stream, task, Way::Graph));

@@ -32,6 +32,8 @@ pub(crate) struct Geometry {
 pub(crate) struct Limits {
     /// Blocks along x, y and z.
     pub(crate) grid: [u32; 3],
+    /// Threads of all blocks along an axis.
+    pub(crate) threads: u64,
     /// Threads along x, y and z.
     pub(crate) block: [u32; 3],
     /// Shared memory beside the kernel's own.
@@ -42,7 +44,9 @@ impl Geometry {
     fn is_within(&self, limits: &Limits) -> bool {
         let inside = |(size, most): (&u32, &u32)| (1..=*most).contains(size);
         let threads = self.block.iter().fold(1_u64, |all, &size| all.saturating_mul(u64::from(size)));
+        let along = self.grid.iter().zip(&self.block).map(|(&grid, &block)| u64::from(grid) * u64::from(block));
         threads <= 1024
+            && along.into_iter().all(|threads| threads <= limits.threads)
             && self.shared_bytes <= limits.shared_bytes
             && self.grid.iter().zip(&limits.grid).all(inside)
             && self.block.iter().zip(&limits.block).all(inside)

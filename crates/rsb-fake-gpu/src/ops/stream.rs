@@ -30,6 +30,7 @@ impl State {
             return Err(status::CAPTURE_UNSUPPORTED);
         }
         self.sound(gpu)?;
+        self.note("record");
         let now = self.clock.mark(busy_until);
         self.events.get(event)?.at = Some(now);
         Ok(())
@@ -49,6 +50,7 @@ impl State {
     /// Waits until a mark is passed.
     pub(crate) fn wait_for_event(&mut self, event: usize) -> Result<(), Status> {
         let Event { gpu, at: Some(time) } = *self.events.get(event)? else { return Ok(()) };
+        self.note("synchronize");
         self.clock.waited(time);
         self.wait_for_gpu(gpu)
     }

@@ -49,8 +49,12 @@ macro_rules! number {
 
 pub(crate) use {call, done, made, number};
 
-/// The status of a call that makes a GPU the current one of another thread, where the runtime is not asked for its words.
+/// The status of a call in the thread of a GPU, where the runtime is not asked for its words.
 pub(crate) fn in_thread(call: &str, code: c_int) -> Result<(), DeviceError> {
-    let why = || format!("error {code}, in the thread of a GPU");
-    if code == 0 { Ok(()) } else { Err(DeviceError::Failed(Reason::new(call, why(), "choose launcher=one-thread"))) }
+    if code == 0 {
+        return Ok(());
+    }
+    let why = format!("error {code}, in the thread of a GPU");
+    let cure = "look at the kernel's log (dmesg); for a collective, choose launcher=one-thread";
+    Err(DeviceError::Failed(Reason::new(call, why, cure)))
 }

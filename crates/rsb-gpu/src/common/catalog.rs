@@ -261,6 +261,16 @@ pub const KERNELS: &[KernelInfo] = &[
             "accesses times: position = the word at nodes + position. One block of one thread",
         )
     },
+    KernelInfo {
+        block: 1,
+        ..kernel(
+            "rsb_pointer_chase_scalar",
+            Module::Memory,
+            &[],
+            &[In("nodes", Byte), InOut("position", U64), Count("accesses")],
+            "as rsb_pointer_chase, on AMD through the scalar data cache",
+        )
+    },
     any_block(kernel(
         "rsb_flush",
         Module::Memory,

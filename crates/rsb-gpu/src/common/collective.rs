@@ -12,7 +12,7 @@ use std::sync::Arc;
 use nccl_sys::{Loaded, Nccl, Unavailable, nccl_type, ncclComm_t, stream_t};
 use rsb_model::{Dtype, Reason};
 
-use rank::{RankPart, check, function};
+use rank::{Group, RankPart, check, function};
 use threads::RankThreads;
 
 use super::core::Core;
@@ -174,21 +174,17 @@ impl LibraryCollective {
     /// All GPUs in one group, by this thread.
     fn launch_group(&self) -> Result<(), DeviceError> {
         let api = &*self.clique.api;
-        let begin = function(api, api.ncclGroupStart, "ncclGroupStart")?;
-        let end = function(api, api.ncclGroupEnd, "ncclGroupEnd")?;
         if self.lane == CollectiveLane::Beside {
             self.clique.members.iter().try_for_each(|member| member.side.leave())?;
         }
-        // SAFETY: it takes nothing.
-        check(api, "ncclGroupStart", unsafe { begin() })?;
+        let group = Group::begin(api)?;
         for (member, part) in self.clique.members.iter().zip(&self.parts) {
             member.core.activate()?;
             // SAFETY: `kernel` has checked that both buffers hold as much as the call says, on the GPU of the communicator,
             // and `self` keeps them, the communicator and the stream.
             unsafe { part.enqueue(api) }?;
         }
-        // SAFETY: it takes nothing.
-        check(api, "ncclGroupEnd", unsafe { end() })
+        group.end()
     }
 }
 

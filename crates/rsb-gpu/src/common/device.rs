@@ -22,7 +22,7 @@ use rsb_device::device::{
     Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream, no_peer, too_much_memory,
 };
 use rsb_device::held::{HeldValue, HostSide};
-use rsb_device::operation::{Collective, Gemm, Operation};
+use rsb_device::operation::{Collective, Gemm, MemoryStream, Operation, Stores, StreamPattern};
 
 /// One GPU, opened.
 pub struct GpuDevice {
@@ -31,8 +31,8 @@ pub struct GpuDevice {
     core: Rc<Core>,
     /// Compiled and loaded on first use.
     modules: RefCell<BTreeMap<Module, Rc<LoadedModule>>>,
-    /// What is written to empty the caches, kept between calls.
-    flush: HeldValue<Bound>,
+    /// What empties the caches, kept between calls.
+    flush: HeldValue<[Bound; 2]>,
     /// As many as the driver has.
     blas: [OnceCell<Result<Rc<dyn BlasLibrary>, DeviceError>>; 2],
     /// Those that did a collective last, beginning with this one.
@@ -92,6 +92,7 @@ impl GpuDevice {
             "rsb_peak_matrix" => "native-matrix",
             "rsb_peak_sparse" => "native-sparse",
             "rsb_peak_vector" => "native-vector",
+            "rsb_pointer_chase_scalar" => "native-scalar",
             _ => "native",
         };
         Ok(NativeKernel { bound: self.bind(&plan, buffers)?, provider })
@@ -166,21 +167,30 @@ impl GpuDevice {
         )))
     }
 
-    /// A kernel that touches twice the last cache.
-    fn flush_kernel(&self) -> Result<Bound, DeviceError> {
+    /// Kernels that touch twice the last cache twice: one writes its words, then one reads as many others, so that what
+    /// is left in the caches is clean and its eviction costs the kernel that follows nothing.
+    fn flush_kernels(&self) -> Result<[Bound; 2], DeviceError> {
         const LEAST: u64 = 64 << 20;
         let bytes = self.info.last_level_cache_bytes().map_or(LEAST, |size| (2 * size).max(LEAST));
-        let buffer = self.allocate(bytes)?;
         let kernel = super::catalog::find("rsb_flush")
             .ok_or_else(|| plan::unsupported("flush", "the table of kernels lacks it", "report this as a bug"))?;
-        let plan = LaunchPlan {
+        let write = LaunchPlan {
             kernel,
             symbol: kernel.symbol(None),
             arguments: vec![Argument::Buffer(0), Argument::Count(bytes / 8)],
             grid: self.core.units.max(1) * 16,
             block: 256,
         };
-        self.bind(&plan, &[buffer])
+        let read = Operation::Stream(MemoryStream {
+            pattern: StreamPattern::Read,
+            dtype: Dtype::F32,
+            elements: bytes / 4,
+            stores: Stores::Temporal,
+        });
+        let written = self.allocate(bytes)?;
+        let buffers = read.buffers().iter().map(|spec| self.allocate(spec.bytes())).collect::<Result<Vec<_>, _>>()?;
+        let read = plan::plan(&read, &Options::default(), self.gpu())?;
+        Ok([self.bind(&write, &[written])?, self.bind(&read, &buffers)?])
     }
 
     /// The empty kernel, one block of one wavefront.
@@ -223,7 +233,8 @@ impl Device for GpuDevice {
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         self.check_buffers(operation, buffers)?;
-        let chooses = matches!(operation, Operation::Gemm(_) | Operation::PeakArithmetic(_));
+        let chooses =
+            matches!(operation, Operation::Gemm(_) | Operation::PeakArithmetic(_) | Operation::PointerChase(_));
         if let (Some(name), false) =
             (options.provider.as_deref(), chooses || options.provider.as_deref() == Some("native"))
         {
@@ -246,8 +257,7 @@ impl Device for GpuDevice {
     }
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
-        self.flush.with(|| self.flush_kernel(), Bound::start)?;
-        self.core.synchronize()
+        self.flush.with(|| self.flush_kernels(), |kernels| kernels.iter_mut().try_for_each(Bound::start))
     }
 
     fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {

@@ -29,6 +29,30 @@ pub(crate) struct Facts {
 /// Makes a GPU the current one of the thread that calls it.
 pub(crate) type Activation = Box<dyn FnOnce() -> Result<(), DeviceError> + Send>;
 
+/// One launch of a kernel. `arguments` holds the address of the value of each parameter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KernelLaunch {
+    pub(crate) function: Handle,
+    pub(crate) grid: u32,
+    pub(crate) block: u32,
+    pub(crate) arguments: *mut *mut c_void,
+    pub(crate) stream: Handle,
+}
+
+// SAFETY: these are handles and addresses, which any thread may give the runtime; who calls `Driver::launcher` promises
+// that they live.
+unsafe impl Send for KernelLaunch {}
+
+impl KernelLaunch {
+    /// All of it, so that a closure takes the whole along and not its pointers.
+    pub(crate) const fn whole(self) -> Self {
+        self
+    }
+}
+
+/// Starts a kernel once in the thread that calls it, whose current GPU is the kernel's.
+pub(crate) type ThreadLaunch = Box<dyn FnMut() -> Result<(), DeviceError> + Send>;
+
 /// What the two ends of a copy are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
@@ -121,15 +145,9 @@ pub(crate) trait Driver {
     fn load_module(&self, code: Image<'_>) -> Result<Handle, DeviceError>;
     unsafe fn unload_module(&self, module: Handle) -> Result<(), DeviceError>;
     unsafe fn function(&self, module: Handle, name: &CStr) -> Result<Handle, DeviceError>;
-    /// `arguments` holds the address of the value of each parameter.
-    unsafe fn launch(
-        &self,
-        function: Handle,
-        grid: u32,
-        block: u32,
-        arguments: *mut *mut c_void,
-        stream: Handle,
-    ) -> Result<(), DeviceError>;
+    unsafe fn launch(&self, launch: KernelLaunch) -> Result<(), DeviceError>;
+    /// What does so in another thread. It ends before what it launches is given back.
+    unsafe fn launcher(&self, launch: KernelLaunch) -> Result<ThreadLaunch, DeviceError>;
     unsafe fn blocks_per_unit(&self, function: Handle, block: u32) -> Result<u32, DeviceError>;
     unsafe fn function_need(&self, function: Handle, need: FunctionNeed) -> Option<u32>;
 

@@ -3,10 +3,11 @@
 use std::ffi::c_void;
 use std::rc::Rc;
 
+use super::driver::KernelLaunch;
 use super::memory::Allocation;
 use super::module::Function;
 use super::plan::{Argument, LaunchPlan};
-use rsb_device::device::{Buffer, DeviceError, Kernel};
+use rsb_device::device::{Buffer, DeviceError, Kernel, Launcher};
 
 /// A bound kernel. The values and the list of their addresses never move: both stay in their boxes.
 pub(super) struct Bound {
@@ -56,15 +57,39 @@ impl Bound {
         })
     }
 
+    fn raw(&mut self) -> KernelLaunch {
+        KernelLaunch {
+            function: self.function.handle,
+            grid: self.grid,
+            block: self.block,
+            arguments: self.addresses.as_mut_ptr(),
+            stream: self.function.core().stream,
+        }
+    }
+
     /// Starts it once in the stream of its device.
     pub(super) fn start(&mut self) -> Result<(), DeviceError> {
+        let raw = self.raw();
         let core = self.function.core();
         core.activate()?;
         // SAFETY: there is one address for each parameter of the kernel, each of 8 bytes, as the table of kernels says
         // and a test of the sources checks; the memory behind them is kept by `self`; stream and function are live.
-        unsafe {
-            core.driver.launch(self.function.handle, self.grid, self.block, self.addresses.as_mut_ptr(), core.stream)
-        }
+        unsafe { core.driver.launch(raw) }
+    }
+
+    /// What starts it from another thread.
+    fn launcher(&mut self) -> Result<Launcher<'_>, DeviceError> {
+        let raw = self.raw();
+        let core = self.function.core();
+        let mut activation = Some(core.driver.activation(core.ordinal)?);
+        // SAFETY: as above; the launcher borrows `self`, which keeps all of it.
+        let mut launch = unsafe { core.driver.launcher(raw) }?;
+        Ok(Box::new(move || {
+            if let Some(activate) = activation.take() {
+                activate()?;
+            }
+            launch()
+        }))
     }
 }
 
@@ -86,6 +111,10 @@ pub(super) struct NativeKernel {
 impl Kernel for NativeKernel {
     fn launch(&mut self) -> Result<(), DeviceError> {
         self.bound.start()
+    }
+
+    fn launcher(&mut self) -> Option<Launcher<'_>> {
+        self.bound.launcher().ok()
     }
 
     fn provider(&self) -> String {

@@ -7,7 +7,9 @@ use rsb_model::{Dtype, Reason};
 
 use super::catalog::{self, ANY_BLOCK, KernelInfo, SHARING_BLOCK};
 use rsb_device::device::{DeviceError, Options};
-use rsb_device::operation::{MemoryStream, Operation, PeakArithmetic, STREAM_SCALAR, Stores, StreamPattern};
+use rsb_device::operation::{
+    MemoryStream, Operation, PeakArithmetic, PointerChase, STREAM_SCALAR, Stores, StreamPattern,
+};
 
 /// A value for a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,12 +63,7 @@ pub(super) fn plan(operation: &Operation, options: &Options, gpu: Gpu<'_>) -> Re
     let planner = Planner { options, gpu };
     match operation {
         Operation::Stream(op) => planner.stream(op),
-        Operation::PointerChase(op) => planner.exactly(
-            "rsb_pointer_chase",
-            None,
-            vec![Argument::Buffer(0), Argument::Buffer(1), Argument::Count(op.accesses)],
-            1,
-        ),
+        Operation::PointerChase(op) => planner.chase(op),
         Operation::PeakArithmetic(op) => planner.peak(*op),
         Operation::Elementwise(op) => planner.elementwise(op),
         Operation::Reduce(op) => planner.reduce(*op),
@@ -135,10 +132,10 @@ impl Planner<'_> {
         let block = self.block(kernel)?;
         let most =
             self.gpu.units.max(1) * if kernel.block == ANY_BLOCK { BLOCKS_PER_UNIT } else { SHARING_BLOCKS_PER_UNIT };
-        Ok(LaunchPlan { kernel, symbol, arguments, grid: blocks(threads, block).min(most), block })
+        Ok(LaunchPlan { kernel, symbol, arguments, grid: launchable(blocks(threads, block).min(most), block), block })
     }
 
-    /// Exactly `grid` blocks of the kernel's own size.
+    /// `grid` blocks of the kernel's own size, as far as one launch can have them: every kernel strides over the rest.
     fn exactly(
         &self,
         stem: &str,
@@ -148,7 +145,7 @@ impl Planner<'_> {
     ) -> Result<LaunchPlan, DeviceError> {
         let (kernel, symbol) = self.kernel(stem, dtype)?;
         let block = self.block(kernel)?;
-        Ok(LaunchPlan { kernel, symbol, arguments, grid: grid.max(1), block })
+        Ok(LaunchPlan { kernel, symbol, arguments, grid: launchable(grid, block), block })
     }
 
     /// Threads in a block: as asked for, where the kernel leaves it open.
@@ -206,6 +203,24 @@ impl Planner<'_> {
         }
     }
 
+    /// Through the vector data cache; by the provider `scalar` through the scalar one, which only AMD's GPUs have.
+    fn chase(&self, op: &PointerChase) -> Result<LaunchPlan, DeviceError> {
+        let stem = match self.options.provider.as_deref() {
+            None | Some("native") => "rsb_pointer_chase",
+            Some("scalar") if self.gpu.arch.starts_with("gfx") => "rsb_pointer_chase_scalar",
+            Some("scalar") => {
+                return Err(unsupported(
+                    "reads through a scalar data cache",
+                    format!("{} has none", self.gpu.arch),
+                    "choose path=vector, or measure an AMD GPU with --backend rocm",
+                ));
+            }
+            Some(other) => return Err(provider(other, "memory-latency", "native and scalar")),
+        };
+        let arguments = vec![Argument::Buffer(0), Argument::Buffer(1), Argument::Count(op.accesses)];
+        self.exactly(stem, None, arguments, 1)
+    }
+
     /// On the matrix units where they have the type, unless vector registers are asked for.
     fn peak(&self, op: PeakArithmetic) -> Result<LaunchPlan, DeviceError> {
         let has = super::matrix_dtypes(self.gpu.arch).contains(&op.dtype);
@@ -253,6 +268,12 @@ fn by_libraries(arch: &str, dtype: Dtype) -> String {
         }
         None => String::new(),
     }
+}
+
+/// Limits the blocks of a launch to fewer than 2³² threads. HIP refuses more (`hipErrorInvalidConfiguration` where
+/// `grid × block` exceeds `UINT32_MAX`; `ihipModuleLaunchKernel` in clr's `hip_module.cpp`).
+fn launchable(grid: u32, block: u32) -> u32 {
+    grid.clamp(1, u32::MAX / block.max(1))
 }
 
 /// Blocks that give each of `threads` a thread of its own.

@@ -13,7 +13,8 @@ use super::compile::CudaCompiler;
 use super::runtime::Runtime;
 use super::{blas_lt, info};
 use crate::common::{
-    Activation, BlasLibrary, BlasOffer, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, Toolchain,
+    Activation, BlasLibrary, BlasOffer, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, KernelLaunch,
+    ThreadLaunch, Toolchain,
 };
 use crate::common::{call, done, in_thread, made, number};
 use nccl_sys::{Loaded, Unavailable};
@@ -189,17 +190,23 @@ impl Driver for Runtime {
         made!(self, |function| cuModuleGetFunction(function, module.cast(), name.as_ptr()))
     }
 
-    unsafe fn launch(
-        &self,
-        function: Handle,
-        grid: u32,
-        block: u32,
-        arguments: *mut *mut c_void,
-        stream: Handle,
-    ) -> Done {
+    unsafe fn launch(&self, launch: KernelLaunch) -> Done {
+        let KernelLaunch { function, grid, block, arguments, stream } = launch;
         let extra = std::ptr::null_mut();
         let (function, stream) = (function.cast(), stream.cast());
         done!(self, cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, extra))
+    }
+
+    unsafe fn launcher(&self, launch: KernelLaunch) -> Result<ThreadLaunch, DeviceError> {
+        let call = self.api.cuLaunchKernel.ok_or_else(|| self.missing("cuLaunchKernel"))?;
+        Ok(Box::new(move || {
+            let KernelLaunch { function, grid, block, arguments, stream } = launch.whole();
+            let extra = std::ptr::null_mut();
+            let (function, stream) = (function.cast(), stream.cast());
+            // SAFETY: whoever called `launcher` promised that all of it lives until this is given back.
+            let status = unsafe { call(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, extra) };
+            in_thread("cuLaunchKernel", status)
+        }))
     }
 
     unsafe fn blocks_per_unit(&self, function: Handle, block: u32) -> Result<u32, DeviceError> {

@@ -65,9 +65,11 @@ kernel void rsb_rotate(
     store_one(y, to + 1, first * sine + second * cosine);
 }
 
-// One work-item walks along a cycle of offsets and goes on where the last launch ended.
-kernel void rsb_pointer_chase(const global uchar *nodes, global ulong *position, ulong accesses) {
-    ulong at = *position;
+// One work-item walks along a cycle of offsets and goes on where the last launch ended. `lanes` is 1, which no compiler
+// knows: the offset may differ between work-items, so AMD's reads it through the vector cache and not by `s_load`.
+kernel void rsb_pointer_chase(const global uchar *nodes, global ulong *position, ulong accesses, ulong lanes) {
+    if (get_local_id(0) >= lanes) return;
+    ulong at = *position + get_local_id(0);
     for (ulong i = 0; i < accesses; i++) at = *(const global ulong *)(nodes + at);
     *position = at;
 }

@@ -12,6 +12,9 @@ var<immediate> scaled: Scaled;
 struct Order { batch: u32, rows: u32, columns: u32, width: u32, capacity: u32, position: u32 }
 var<immediate> order: Order;
 
+struct Walk { accesses: u32, lanes: u32 }
+var<immediate> walk: Walk;
+
 var<workgroup> parts: array<vec2<u32>, THREADS>;
 
 @group(0) @binding(0) var<storage, read_write> d0: array<vec2<u32>>;
@@ -82,10 +85,13 @@ fn rsb_rearrange(place: Place) {
     }
 }
 
-@compute @workgroup_size(1)
-fn rsb_pointer_chase() {
-    var at = w0[0];
-    for (var i = 0u; i < packs_only.packs; i++) { at = w1[at / 4u]; }
+// One lane walks. `lanes` is 1, which no compiler knows: the offset may differ between lanes, so that it is read through
+// the vector cache and not by a scalar load.
+@compute @workgroup_size(32)
+fn rsb_pointer_chase(place: Place) {
+    if place.local >= walk.lanes { return; }
+    var at = w0[0] + place.local;
+    for (var i = 0u; i < walk.accesses; i++) { at = w1[at / 4u]; }
     w0[0] = at;
     w0[1] = 0u;
 }

@@ -90,9 +90,6 @@ functions! {
         queue: Object, kernel: Object, dimensions: u32, offset: *const usize, global: *const usize,
         local: *const usize, waits: u32, wait_list: *const Object, event: *mut Object,
     ) -> Status;
-    fn clEnqueueMarkerWithWaitList(
-        queue: Object, waits: u32, wait_list: *const Object, event: *mut Object,
-    ) -> Status;
     fn clGetEventProfilingInfo(
         event: Object, name: u32, size: usize, value: *mut c_void, needed: *mut usize,
     ) -> Status;
@@ -120,6 +117,7 @@ pub(super) mod status {
 pub(super) mod ask {
     pub(in crate::opencl) const PLATFORM_NAME: u32 = 0x0902;
     pub(in crate::opencl) const DEVICE_TYPE: u32 = 0x1000;
+    pub(in crate::opencl) const DEVICE_VENDOR_ID: u32 = 0x1001;
     pub(in crate::opencl) const DEVICE_MAX_COMPUTE_UNITS: u32 = 0x1002;
     pub(in crate::opencl) const DEVICE_MAX_WORK_GROUP_SIZE: u32 = 0x1004;
     pub(in crate::opencl) const DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT: u32 = 0x100A;
@@ -141,6 +139,7 @@ pub(super) mod ask {
     pub(in crate::opencl) const DEVICE_TOPOLOGY_AMD: u32 = 0x4037;
     pub(in crate::opencl) const PROGRAM_BUILD_LOG: u32 = 0x1183;
     pub(in crate::opencl) const KERNEL_WORK_GROUP_SIZE: u32 = 0x11B0;
+    pub(in crate::opencl) const PROFILING_COMMAND_START: u32 = 0x1282;
     pub(in crate::opencl) const PROFILING_COMMAND_END: u32 = 0x1283;
 }
 

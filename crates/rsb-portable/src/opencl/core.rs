@@ -1,8 +1,10 @@
 //! What everything on one device shares: the library, the device, its context and its one queue.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::api::{Object, flag};
+use super::events::{Commands, Event};
 use super::platform::{DeviceCandidate, Limits};
 use super::runtime::{ClError, Runtime, call, create};
 
@@ -16,6 +18,8 @@ pub(super) struct Core {
     pub(super) context: Object,
     pub(super) queue: Object,
     pub(super) limits: Limits,
+    /// What streams time.
+    pub(super) commands: RefCell<Commands>,
 }
 
 impl Core {
@@ -28,10 +32,24 @@ impl Core {
         let context =
             unsafe { create!(runtime, clCreateContext(properties.as_ptr(), 1, &raw const device, none, none)) }?;
         // What fails from here on gives the context back, when `core` is dropped.
-        let mut core = Self { runtime, device, context, queue: none, limits: found.limits };
+        let mut core =
+            Self { runtime, device, context, queue: none, limits: found.limits, commands: RefCell::default() };
         // SAFETY: context and device are live and belong together.
         core.queue = unsafe { create!(core.runtime, clCreateCommandQueue(context, device, flag::QUEUE_PROFILING)) }?;
         Ok(Rc::new(core))
+    }
+
+    /// Queues a command by `call`, which is given a place for its event, or null while no stream wants to know.
+    pub(super) fn queue(&self, call: impl FnOnce(*mut Object) -> Result<(), ClError>) -> Result<(), ClError> {
+        if !self.commands.borrow().are_timed() {
+            return call(std::ptr::null_mut());
+        }
+        let mut event = std::ptr::null_mut();
+        call(&raw mut event)?;
+        if let Some(event) = Event::new(&self.runtime, event) {
+            self.commands.borrow_mut().add(event);
+        }
+        Ok(())
     }
 
     /// Waits for everything in the queue.
@@ -43,6 +61,7 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
+        self.commands.take();
         if !self.queue.is_null() {
             // SAFETY: nothing that uses the queue is left: all of it holds this core.
             let _ = unsafe { call!(self.runtime, clReleaseCommandQueue(self.queue)) };

@@ -1,8 +1,9 @@
 //! One OpenCL device behind the device traits.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Instant;
 
 use rsb_model::{Dtype, Reason};
 
@@ -12,12 +13,12 @@ use super::memory::Allocation;
 use super::platform::DeviceCandidate;
 use super::program::Program;
 use super::runtime::{ClError, Runtime, call};
-use super::stream::ClStream;
+use super::stream::{ClStream, ClockReading, choose_clock};
 use super::transfer;
 use crate::portable::{self, Module, Plan, Target};
-use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream};
+use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream, StreamClock};
 use rsb_device::held::{HeldValue, HostSide};
-use rsb_device::operation::{Launch, LaunchMode, Operation};
+use rsb_device::operation::{Launch, LaunchMode, Operation, PointerChase};
 
 /// Most operations of a product and of a convolution on a CPU, which does some billion of the one and some hundred
 /// million of the other in a second.
@@ -31,12 +32,20 @@ pub struct OpenclDevice {
     programs: RefCell<BTreeMap<(Module, Dtype), Rc<Program>>>,
     /// What is written to empty the caches, kept between calls.
     flush: HeldValue<Bound>,
+    /// Whose clock times, once a stream was wanted.
+    clock: OnceCell<StreamClock>,
 }
 
 impl OpenclDevice {
     pub(super) fn open(runtime: Rc<Runtime>, found: DeviceCandidate) -> Result<Self, Reason> {
         let core = Core::open(runtime, &found)?;
-        Ok(Self { info: found.info, core, programs: RefCell::default(), flush: HeldValue::default() })
+        Ok(Self {
+            info: found.info,
+            core,
+            programs: RefCell::default(),
+            flush: HeldValue::default(),
+            clock: OnceCell::new(),
+        })
     }
 
     fn program(&self, plan: &Plan) -> Result<Rc<Program>, DeviceError> {
@@ -64,11 +73,43 @@ impl OpenclDevice {
         }
     }
 
-    /// Twice the last cache.
+    /// Twice the last cache, twice: see [`portable::flush`].
     fn flush_kernel(&self) -> Result<Bound, DeviceError> {
         let bytes = portable::flush_bytes(&self.info).min(self.core.limits.buffer_bytes);
-        let buffer = self.allocate(bytes)?;
-        self.bind(&portable::flush(bytes / portable::PACK), &Options::default(), &[buffer])
+        let buffers = [bytes, bytes, 8].into_iter().map(|bytes| self.allocate(bytes)).collect::<Result<Vec<_>, _>>()?;
+        self.bind(&portable::flush(bytes / portable::PACK, self.target()), &Options::default(), &buffers)
+    }
+
+    /// Times a kernel of some milliseconds by the driver's clock and by the host's, and says which to believe.
+    fn believed_clock(&self) -> Result<StreamClock, DeviceError> {
+        const LEAST_NS: f64 = 4e6;
+        const MOST_ACCESSES: u64 = 1 << 26;
+        const READINGS: usize = 3;
+        let mut accesses = 1 << 12;
+        while accesses < MOST_ACCESSES && self.read_clocks(accesses)?.host_ns < LEAST_NS {
+            accesses *= 4;
+        }
+        let readings = (0..READINGS).map(|_| self.read_clocks(accesses)).collect::<Result<Vec<_>, _>>()?;
+        Ok(choose_clock(&readings))
+    }
+
+    /// How long one work-item takes for so many reads of one word, each after the one before.
+    fn read_clocks(&self, accesses: u64) -> Result<ClockReading, DeviceError> {
+        let chase = PointerChase { nodes: 1, line_bytes: 64, accesses, seed: 0 };
+        // A word of zeros leads to itself.
+        let buffers = [self.allocate(chase.bytes())?, self.allocate(8)?];
+        let bound = self.bind(&portable::chase(&chase), &Options::default(), &buffers)?;
+        // Drivers compile or load at the first launch.
+        bound.start()?;
+        let mut stream = ClStream::new(&self.core, StreamClock::Device);
+        stream.synchronize()?;
+        let from = stream.record()?;
+        let begin = Instant::now();
+        bound.start()?;
+        let to = stream.record()?;
+        stream.synchronize()?;
+        let host_ns = begin.elapsed().as_nanos() as f64;
+        Ok(ClockReading { device_ns: stream.elapsed_ns(from, to).unwrap_or(f64::NAN), host_ns })
     }
 
     fn launches(&self, op: Launch) -> Result<Launches, DeviceError> {
@@ -124,12 +165,12 @@ impl Device for OpenclDevice {
     }
 
     fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError> {
-        Ok(Box::new(ClStream::new(&self.core)))
+        let clock = *self.clock.get_or_init(|| self.believed_clock().unwrap_or(StreamClock::Host));
+        Ok(Box::new(ClStream::new(&self.core, clock)))
     }
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
-        self.flush.with(|| self.flush_kernel(), |bound| Ok(bound.start()?))?;
-        Ok(self.core.synchronize()?)
+        self.flush.with(|| self.flush_kernel(), |bound| Ok(bound.start()?))
     }
 
     fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {

@@ -56,23 +56,25 @@ impl Bound {
         let none = std::ptr::null_mut::<c_void>();
         for Launch { kernel, global, local } in &self.launches {
             let core = kernel.core();
-            // SAFETY: queue and kernel are live, every argument is set, and the memory behind them is kept by `self`.
-            unsafe {
-                call!(
-                    core.runtime,
-                    clEnqueueNDRangeKernel(
-                        core.queue,
-                        kernel.object,
-                        1,
-                        none.cast(),
-                        std::ptr::from_ref(global),
-                        std::ptr::from_ref(local),
-                        0,
-                        none.cast(),
-                        none.cast()
+            core.queue(|event| {
+                // SAFETY: queue and kernel are live, every argument is set, and the memory behind them is kept by `self`.
+                unsafe {
+                    call!(
+                        core.runtime,
+                        clEnqueueNDRangeKernel(
+                            core.queue,
+                            kernel.object,
+                            1,
+                            none.cast(),
+                            std::ptr::from_ref(global),
+                            std::ptr::from_ref(local),
+                            0,
+                            none.cast(),
+                            event
+                        )
                     )
-                )
-            }?;
+                }
+            })?;
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! The devices of the platforms, and what each is. What a driver does not tell is unknown, not zero.
 
-use rsb_model::environment::Cache;
 use rsb_model::{DeviceRef, DeviceType, Reason};
 
 use super::OpenclBackend;
 use super::api::{Object, ask, flag, status};
 use super::bus;
 use super::runtime::{ClError, Runtime, call, no_platform};
+use crate::caches::{self, GpuIdentity};
 use rsb_device::device::{Backend as _, DeviceInfo};
 
 /// A device as opening it needs it.
@@ -143,20 +143,29 @@ fn describe(
     };
     let clock = positive(ask::DEVICE_MAX_CLOCK_FREQUENCY).map(|mhz| mhz as f64);
     let memory = positive(ask::DEVICE_GLOBAL_MEM_SIZE)? / 10 * 9;
-    let cache = positive(ask::DEVICE_GLOBAL_MEM_CACHE_SIZE);
+    let pci_address = bus::address(runtime, device).filter(|_| device_type == DeviceType::Gpu);
+    let caches = if device_type == DeviceType::Gpu {
+        caches::of_gpu(GpuIdentity {
+            address: pci_address.as_deref(),
+            vendor: number(ask::DEVICE_VENDOR_ID).and_then(|vendor| u32::try_from(vendor).ok()),
+            reported: positive(ask::DEVICE_GLOBAL_MEM_CACHE_SIZE),
+        })
+    } else {
+        Vec::new()
+    };
     let info = DeviceInfo {
         device: reference,
         // One GPU may be there several times, through several drivers.
         name: format!("{name} ({platform_name})"),
         device_type,
-        pci_address: bus::address(runtime, device).filter(|_| device_type == DeviceType::Gpu),
+        pci_address,
         driver: Some(platform_name.to_owned()),
         arch: None,
         units: positive(ask::DEVICE_MAX_COMPUTE_UNITS).and_then(|units| u32::try_from(units).ok()).unwrap_or(1),
         max_clock_mhz: clock.filter(|_| device_type == DeviceType::Gpu),
         power_level_mhz: None,
         usable_memory_bytes: memory.min(buffer_bytes.saturating_mul(8)),
-        caches: cache.map(|size_bytes| Cache { level: 2, size_bytes, shared_by: None }).into_iter().collect(),
+        caches,
         peak_bandwidth_gb_s: None,
     };
     let info = if device_type == DeviceType::Cpu { crate::portable::on_cpu(info) } else { info };

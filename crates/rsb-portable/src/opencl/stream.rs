@@ -1,23 +1,22 @@
-//! The device's queue and its clock: marks are events of the queue, whose ends the driver times.
+//! The device's queue and its clock: times are from the start of the first command after one mark to the end of the last
+//! before another, as the driver profiles its commands.
 
-use std::ffi::c_void;
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::api::{Object, ask};
 use super::core::Core;
-use super::runtime::{ClError, call};
+use super::events::Gap;
 use crate::portable::defect;
-use rsb_device::device::{DeviceError, Stream, StreamEvent};
+use rsb_device::device::{DeviceError, Stream, StreamClock, StreamEvent};
 
 /// Marks that can be asked about at once. Older ones are given back: a case takes millions of marks.
 const MARKS: usize = 64;
 
 /// A mark.
 enum Mark {
-    /// Timed by the driver.
-    Queue(Object),
-    /// Where the driver times nothing: by the host's clock, after a wait.
+    /// Between commands, which the driver times.
+    Queue(Gap),
+    /// By the host's clock, after a wait.
     Host(Instant),
 }
 
@@ -27,30 +26,41 @@ pub(super) struct ClStream {
     marks: Vec<Mark>,
     /// How many marks were made.
     made: u64,
-    clock: Clock,
+    clock: StreamClock,
 }
 
-/// Which clock times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Clock {
-    Driver,
-    Host,
+/// How long one kernel took, by either clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct ClockReading {
+    /// By the driver's profile of the kernel; not a number where it gives none.
+    pub(super) device_ns: f64,
+    /// By the host's clock, from the launch until the wait for its end returned.
+    pub(super) host_ns: f64,
+}
+
+impl ClockReading {
+    /// Whether the driver's clock is within a fifth of the host's. The host's time also holds a launch and a wait, some
+    /// tens of microseconds, so that this says something of kernels of milliseconds only.
+    fn agrees(self) -> bool {
+        const APART: f64 = 0.2;
+        (self.device_ns - self.host_ns).abs() <= APART * self.host_ns
+    }
+}
+
+/// Whose clock is to be believed, by the same kernel several times: the driver's where most readings agree. A single one
+/// may not, since other programs can keep the host from looking at its clock.
+pub(super) fn choose_clock(readings: &[ClockReading]) -> StreamClock {
+    let agreeing = readings.iter().filter(|reading| reading.agrees()).count();
+    if 2 * agreeing > readings.len() { StreamClock::Device } else { StreamClock::Host }
 }
 
 impl ClStream {
-    /// A driver that cannot time a mark is not asked again.
-    pub(super) fn new(core: &Rc<Core>) -> Self {
-        let mut stream =
-            Self { core: Rc::clone(core), marks: Vec::with_capacity(MARKS), made: 0, clock: Clock::Driver };
-        let tried = stream.record().and_then(|mark| {
-            stream.synchronize()?;
-            stream.elapsed_ns(mark, mark)
-        });
-        if tried.is_err() {
-            stream.clock = Clock::Host;
-            stream.forget();
+    /// Timed by `clock`.
+    pub(super) fn new(core: &Rc<Core>, clock: StreamClock) -> Self {
+        if clock == StreamClock::Device {
+            core.commands.borrow_mut().begin();
         }
-        stream
+        Self { core: Rc::clone(core), marks: Vec::with_capacity(MARKS), made: 0, clock }
     }
 
     fn mark(&self, mark: StreamEvent) -> Result<&Mark, DeviceError> {
@@ -59,61 +69,20 @@ impl ClStream {
         let why = || format!("a mark is not of this stream, or {MARKS} others were made since");
         found.ok_or_else(|| defect("time between two marks", why()))
     }
-
-    fn queue_mark(&self) -> Result<Object, ClError> {
-        let mut event: Object = std::ptr::null_mut();
-        let none = std::ptr::null::<c_void>();
-        // SAFETY: the queue is live, nothing is waited for beside what came before, the pointer is to a live variable.
-        unsafe {
-            call!(self.core.runtime, clEnqueueMarkerWithWaitList(self.core.queue, 0, none.cast(), &raw mut event))
-        }?;
-        Ok(event)
-    }
-
-    /// Nanoseconds of the device's clock at which `event` was passed.
-    fn passed_at(&self, event: Object) -> Result<u64, ClError> {
-        let mut time = 0_u64;
-        let value = (&raw mut time).cast();
-        // SAFETY: the event is live and there is room for 64 bits.
-        unsafe {
-            call!(
-                self.core.runtime,
-                clGetEventProfilingInfo(event, ask::PROFILING_COMMAND_END, 8, value, std::ptr::null_mut())
-            )
-        }?;
-        Ok(time)
-    }
-
-    fn release(&self, mark: &Mark) {
-        if let Mark::Queue(event) = mark {
-            // SAFETY: it was made by clEnqueueMarkerWithWaitList, and nobody else gives it back.
-            let _ = unsafe { call!(self.core.runtime, clReleaseEvent(*event)) };
-        }
-    }
-
-    fn forget(&mut self) {
-        for mark in std::mem::take(&mut self.marks) {
-            self.release(&mark);
-        }
-        self.made = 0;
-    }
 }
 
 impl Stream for ClStream {
     fn record(&mut self) -> Result<StreamEvent, DeviceError> {
         let mark = match self.clock {
-            Clock::Driver => Mark::Queue(self.queue_mark()?),
-            Clock::Host => {
+            StreamClock::Device => Mark::Queue(self.core.commands.borrow_mut().gap()),
+            StreamClock::Host => {
                 self.core.synchronize()?;
                 Mark::Host(Instant::now())
             }
         };
         let number = StreamEvent(self.made);
         match self.marks.get_mut((self.made % MARKS as u64) as usize) {
-            Some(old) => {
-                let old = std::mem::replace(old, mark);
-                self.release(&old);
-            }
+            Some(old) => *old = mark,
             None => self.marks.push(mark),
         }
         self.made += 1;
@@ -124,12 +93,16 @@ impl Stream for ClStream {
         Ok(self.core.synchronize()?)
     }
 
+    fn clock(&self) -> StreamClock {
+        self.clock
+    }
+
     fn elapsed_ns(&mut self, from: StreamEvent, to: StreamEvent) -> Result<f64, DeviceError> {
         match (self.mark(from)?, self.mark(to)?) {
-            (Mark::Queue(from), Mark::Queue(to)) => {
-                let (from, to) = (self.passed_at(*from)?, self.passed_at(*to)?);
-                Ok(to as f64 - from as f64)
-            }
+            (Mark::Queue(from), Mark::Queue(to)) => match from.commands_until(to) {
+                Some((first, last)) => Ok(last.end_ns()? as f64 - first.start_ns()? as f64),
+                None => Ok(0.0),
+            },
             (Mark::Host(from), Mark::Host(to)) => Ok(to.saturating_duration_since(*from).as_nanos() as f64),
             _ => Err(defect("time between two marks", "they are of two clocks")),
         }
@@ -138,6 +111,49 @@ impl Stream for ClStream {
 
 impl Drop for ClStream {
     fn drop(&mut self) {
-        self.forget();
+        if self.clock == StreamClock::Device {
+            self.core.commands.borrow_mut().end();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_a_fifth_off_most_of_the_time_is_not_believed() {
+        let reading =
+            |device_ms: f64, host_ms: f64| ClockReading { device_ns: 1e6 * device_ms, host_ns: 1e6 * host_ms };
+        struct Row {
+            name: &'static str,
+            readings: [ClockReading; 3],
+            clock: StreamClock,
+        }
+        let alike = |name, reading, clock| Row { name, readings: [reading; 3], clock };
+        for row in [
+            alike("equal", reading(5.0, 5.0), StreamClock::Device),
+            alike("launch and wait beside it", reading(4.9, 5.0), StreamClock::Device),
+            alike("81 %", reading(8.1, 10.0), StreamClock::Device),
+            alike("79 %", reading(7.9, 10.0), StreamClock::Host),
+            alike("121 %", reading(12.1, 10.0), StreamClock::Host),
+            alike("microseconds for milliseconds", reading(0.005, 5.0), StreamClock::Host),
+            alike("backwards", reading(-5.0, 5.0), StreamClock::Host),
+            alike("always 0", reading(0.0, 5.0), StreamClock::Host),
+            alike("no profile", reading(f64::NAN, 5.0), StreamClock::Host),
+            Row {
+                name: "the host was held up once",
+                readings: [reading(5.0, 5.1), reading(5.0, 9.0), reading(5.0, 5.1)],
+                clock: StreamClock::Device,
+            },
+            Row {
+                name: "right once by chance",
+                readings: [reading(0.1, 5.0), reading(5.0, 5.0), reading(-3.0, 5.0)],
+                clock: StreamClock::Host,
+            },
+        ] {
+            assert_eq!(choose_clock(&row.readings), row.clock, "{}", row.name);
+        }
+        assert_eq!(choose_clock(&[]), StreamClock::Host, "nothing was timed");
     }
 }

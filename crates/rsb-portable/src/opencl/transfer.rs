@@ -123,24 +123,30 @@ impl Drop for TransferKernel {
 
 fn within(core: &Core, from: Object, to: Object, bytes: usize) -> Result<(), ClError> {
     let none = std::ptr::null_mut::<c_void>();
-    // SAFETY: both buffers are live, of this context, and at least this long.
-    unsafe { call!(core.runtime, clEnqueueCopyBuffer(core.queue, from, to, 0, 0, bytes, 0, none.cast(), none.cast())) }
+    core.queue(|event| {
+        // SAFETY: both buffers are live, of this context, and at least this long.
+        unsafe { call!(core.runtime, clEnqueueCopyBuffer(core.queue, from, to, 0, 0, bytes, 0, none.cast(), event)) }
+    })
 }
 
 fn from_host(core: &Core, from: *mut c_void, to: Object, bytes: usize) -> Result<(), ClError> {
     let none = std::ptr::null_mut::<c_void>();
     let blocking = flag::NOT_BLOCKING;
-    // SAFETY: both ends are this long; the kernel that owns the host's waits before it gives it back.
-    unsafe {
-        call!(core.runtime, clEnqueueWriteBuffer(core.queue, to, blocking, 0, bytes, from, 0, none.cast(), none.cast()))
-    }
+    core.queue(|event| {
+        // SAFETY: both ends are this long; the kernel that owns the host's waits before it gives it back.
+        unsafe {
+            call!(core.runtime, clEnqueueWriteBuffer(core.queue, to, blocking, 0, bytes, from, 0, none.cast(), event))
+        }
+    })
 }
 
 fn to_host(core: &Core, from: Object, to: *mut c_void, bytes: usize) -> Result<(), ClError> {
     let none = std::ptr::null_mut::<c_void>();
     let blocking = flag::NOT_BLOCKING;
-    // SAFETY: as above.
-    unsafe {
-        call!(core.runtime, clEnqueueReadBuffer(core.queue, from, blocking, 0, bytes, to, 0, none.cast(), none.cast()))
-    }
+    core.queue(|event| {
+        // SAFETY: as above.
+        unsafe {
+            call!(core.runtime, clEnqueueReadBuffer(core.queue, from, blocking, 0, bytes, to, 0, none.cast(), event))
+        }
+    })
 }

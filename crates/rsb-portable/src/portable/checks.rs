@@ -8,6 +8,8 @@ use rsb_device::held::{self, HostSide};
 use rsb_device::host_cpu;
 use rsb_device::operation::Operation;
 
+use super::PACK;
+
 /// What this device cannot do.
 pub(crate) fn unsupported(what: &str, why: impl Into<String>, cure: &str) -> DeviceError {
     DeviceError::Unsupported(Reason::new(what, why, cure))
@@ -49,10 +51,16 @@ pub(crate) fn check_patience(operation: &Operation, info: &DeviceInfo, most: [f6
     ))
 }
 
-/// Bytes to write over so that nothing else stays in a cache: twice the largest.
+/// Bytes to write over, and to read, so that nothing else stays in a cache: twice the largest. Of a GPU whose caches are
+/// unknown, more than any has, as far as a quarter of its memory holds both.
 pub(crate) fn flush_bytes(info: &DeviceInfo) -> u64 {
     const LEAST: u64 = 64 << 20;
-    info.last_level_cache_bytes().map_or(LEAST, |size| (2 * size).max(LEAST))
+    const UNKNOWN: u64 = 512 << 20;
+    match info.last_level_cache_bytes() {
+        Some(size) => (2 * size).max(LEAST),
+        None if info.device_type == DeviceType::Gpu => UNKNOWN.min(info.usable_memory_bytes / 8).max(PACK),
+        None => LEAST,
+    }
 }
 
 /// A device that is the CPU has its caches and units, and the memory that the CPU may use.

@@ -141,3 +141,32 @@ fn cpus_are_spared_what_takes_them_seconds() {
     assert!(check(&Operation::Gemm(Gemm::new(Dtype::F32, 64, 64, 64)), DeviceType::Cpu).is_ok());
     assert!(check(&stream(StreamPattern::Copy, Dtype::F32, 1 << 28), DeviceType::Cpu).is_ok());
 }
+
+#[test]
+fn a_flush_writes_and_then_reads_other_memory() {
+    let plan = flush(1 << 20, GPU);
+    let kernels: Vec<_> = plan.steps.iter().map(|step| (step.kernel, step.arguments[0])).collect();
+    assert_eq!(kernels[..2], [("rsb_flush", Argument::Buffer(0)), ("rsb_read", Argument::Buffer(1))]);
+    assert_eq!(plan.steps[0].work, Work::Items(1 << 20));
+    assert_eq!(plan.steps[1].arguments[2], Argument::Count(1 << 20), "as much is read as was written");
+}
+
+#[test]
+fn a_flush_is_larger_than_any_cache_where_caches_are_unknown() {
+    const MIB: u64 = 1 << 20;
+    let bytes = |device_type, cache: Option<u64>, memory| {
+        let caches = cache.map(|size_bytes| rsb_model::environment::Cache { level: 2, size_bytes, shared_by: None });
+        let info = rsb_device::scripted::Script::default().info;
+        let caches = caches.into_iter().collect();
+        flush_bytes(&DeviceInfo { device_type, caches, usable_memory_bytes: memory, ..info })
+    };
+    for (name, device_type, cache, memory, expected) in [
+        ("RTX 4090", DeviceType::Gpu, Some(72 * MIB), 20 << 30, 144 * MIB),
+        ("a small cache", DeviceType::Gpu, Some(4 * MIB), 20 << 30, 64 * MIB),
+        ("unknown caches", DeviceType::Gpu, None, 20 << 30, 512 * MIB),
+        ("unknown caches and little memory: a quarter, for both buffers", DeviceType::Gpu, None, 2 << 30, 256 * MIB),
+        ("a CPU", DeviceType::Cpu, None, 20 << 30, 64 * MIB),
+    ] {
+        assert_eq!(bytes(device_type, cache, memory), expected, "{name}");
+    }
+}

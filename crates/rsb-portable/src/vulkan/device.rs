@@ -104,11 +104,11 @@ impl VulkanDevice {
         portable::check_patience(operation, &self.info, PATIENCE)
     }
 
-    /// Twice the last cache.
+    /// Twice the last cache, twice: see [`portable::flush`].
     fn flush_kernel(&self) -> Result<Bound, DeviceError> {
         let bytes = portable::flush_bytes(&self.info).min(self.core.traits.buffer_bytes);
-        let buffer = self.allocate(bytes)?;
-        self.bind(&portable::flush(bytes / portable::PACK), &[buffer])
+        let buffers = [bytes, bytes, 8].into_iter().map(|bytes| self.allocate(bytes)).collect::<Result<Vec<_>, _>>()?;
+        self.bind(&portable::flush(bytes / portable::PACK, self.target()), &buffers)
     }
 
     fn launches(&self, op: Launch) -> Result<Launches, DeviceError> {
@@ -170,8 +170,7 @@ impl Device for VulkanDevice {
     }
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
-        self.flush.with(|| self.flush_kernel(), |bound| Ok(bound.start()?))?;
-        Ok(self.core.synchronize()?)
+        self.flush.with(|| self.flush_kernel(), |bound| Ok(bound.start()?))
     }
 
     fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {

@@ -8,6 +8,7 @@ use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 use super::failure::Named as _;
 use super::instance::{self, Instance};
 use super::matrix::{self, EXTENSIONS, MatrixUnits};
+use crate::caches::{self, GpuIdentity};
 use rsb_device::device::DeviceInfo;
 
 /// A device as opening it needs it.
@@ -151,18 +152,21 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
     let name = name(&properties, driver.as_deref());
     let device_type =
         if properties.device_type == vk::PhysicalDeviceType::CPU { DeviceType::Cpu } else { DeviceType::Gpu };
+    let pci_address = has(vk::EXT_PCI_BUS_INFO_NAME).then(|| pci_address(&bus));
+    let gpu = GpuIdentity { address: pci_address.as_deref(), vendor: Some(properties.vendor_id), reported: None };
+    let caches = if device_type == DeviceType::Gpu { caches::of_gpu(gpu) } else { Vec::new() };
     let info = DeviceInfo {
         device: reference,
         name,
         device_type,
-        pci_address: has(vk::EXT_PCI_BUS_INFO_NAME).then(|| pci_address(&bus)),
+        pci_address,
         driver,
         arch: None,
         units: traits.units,
         max_clock_mhz: None,
         power_level_mhz: None,
         usable_memory_bytes: usable_memory(instance, physical).min(traits.buffer_bytes.saturating_mul(8)),
-        caches: Vec::new(),
+        caches,
         peak_bandwidth_gb_s: None,
     };
     let info = if device_type == DeviceType::Cpu { crate::portable::on_cpu(info) } else { info };

@@ -8,7 +8,7 @@ use ash::vk;
 use super::core::Core;
 use super::failure::{Failure, Named as _};
 use crate::portable::defect;
-use rsb_device::device::{DeviceError, Stream, StreamEvent};
+use rsb_device::device::{DeviceError, Stream, StreamClock, StreamEvent};
 
 /// Marks that can be asked about at once. Older ones are written over: a case takes millions of marks.
 const MARKS: u32 = 64;
@@ -84,6 +84,13 @@ impl Stream for VulkanStream {
 
     fn synchronize(&mut self) -> Result<(), DeviceError> {
         Ok(self.core.synchronize()?)
+    }
+
+    fn clock(&self) -> StreamClock {
+        match self.clock {
+            Clock::Device(_) => StreamClock::Device,
+            Clock::Host(_) => StreamClock::Host,
+        }
     }
 
     fn elapsed_ns(&mut self, from: StreamEvent, to: StreamEvent) -> Result<f64, DeviceError> {

@@ -125,6 +125,15 @@ pub(crate) fn read(dir: &Path, number: u32, report: &dyn Fn(GpuReport<Node>)) {
     report(GpuReport::so_far(node, "nothing more"));
 }
 
+/// The caches of the GPU at `address`; of one that is split into partitions, those of the first.
+pub(crate) fn caches_at(host: &Host, address: &str) -> Vec<GpuCache> {
+    let is_it = |(number, dir): &(u32, PathBuf)| {
+        let node = Properties::read(dir).and_then(|properties| node(dir, *number, &properties));
+        node.and_then(|node| node.address).is_some_and(|own| own.eq_ignore_ascii_case(address))
+    };
+    dirs(host).into_iter().find(is_it).map(|(_, dir)| caches(&dir.join("caches"))).unwrap_or_default()
+}
+
 const PROPERTIES: &str = "properties";
 
 /// Lines of `name value`.

@@ -2,7 +2,7 @@
 
 use rsb_device::operation::PointerChase;
 use rsb_device::{Device, DeviceInfo, Operation};
-use rsb_model::{Fields, Params, Reason};
+use rsb_model::{BackendId, Fields, Params, Reason};
 
 use super::{axis, beyond_caches, bytes, grid, is_cpu, last_level_cache, sizes};
 use crate::axis::{AxisInfo, AxisKind, NUMA};
@@ -13,7 +13,19 @@ use crate::timed::{PreparedCase, SEED, Timed};
 /// A random walk over cache lines.
 pub(super) struct MemoryLatency;
 
-const AXES: &[AxisInfo] = &[AxisInfo::value("size", "bytes that the walk covers", AxisKind::Bytes), NUMA];
+const AXES: &[AxisInfo] = &[
+    AxisInfo::value("size", "bytes that the walk covers", AxisKind::Bytes),
+    NUMA,
+    AxisInfo::named(
+        "path",
+        "of a GPU's reads: vector, as most kernels read; scalar, AMD's cache for what all threads read alike",
+        "vector",
+        AxisKind::Choice(&["vector", SCALAR]),
+    ),
+];
+
+/// Reads through the scalar data cache.
+const SCALAR: &str = "scalar";
 
 /// Bytes from one node to the next: a cache line of every CPU and GPU here.
 const LINE: u64 = 64;
@@ -46,6 +58,9 @@ impl Benchmark for MemoryLatency {
                 .collect(),
         };
         let mut grids = vec![grid([sizes("size", &chosen)])];
+        if breadth >= Breadth::Standard && device.device.backend == BackendId::Rocm {
+            grids.push(grid([sizes("size", &chosen), axis("path", &[SCALAR])]));
+        }
         if breadth == Breadth::Full && is_cpu(device) {
             grids.push(grid([sizes("size", &[memory]), axis("numa", &["near", "far"])]));
         }
@@ -67,7 +82,9 @@ impl Benchmark for MemoryLatency {
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
-        let timed = Timed::from_params(device, operation, params)?;
+        let by_scalar = params.text("path") == Some(SCALAR);
+        let params = if by_scalar { params.clone().with("provider", SCALAR) } else { params.clone() };
+        let timed = Timed::from_params(device, operation, &params)?;
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, size)))
     }
 }
@@ -83,6 +100,9 @@ pub(super) fn fields(timed: &Timed<'_>, time_ns: f64, size: u64) -> Result<Field
         )));
     }
     let mut fields = timed.common_fields().with("size_bytes", size);
-    lies_in(timed, &mut fields);
+    // No runtime reports the size of a scalar cache.
+    if timed.options.provider.as_deref() != Some(SCALAR) {
+        lies_in(timed, &mut fields);
+    }
     Ok(fields.with("latency_ns", latency).with("time_us", time_ns / 1e3))
 }

@@ -15,7 +15,10 @@ pub(super) struct LaunchLatency;
 /// No device starts a kernel sooner after another, in nanoseconds: a packet has to be read and its end written.
 const SHORTEST_NS: f64 = 5.0;
 
-const MODES: &[&str] = &["single", "back-to-back", "graph"];
+/// Started, then waited for.
+const SINGLE: &str = "single";
+
+const MODES: &[&str] = &[SINGLE, "back-to-back", "graph"];
 
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
@@ -75,7 +78,7 @@ impl Benchmark for LaunchLatency {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let kernels: u32 = number(params, "kernels").map_err(Failure::Skipped)?;
         let mode = params.text("launch_mode").unwrap_or("back-to-back").to_owned();
-        let pace = if mode == "single" { Pace::Awaited } else { Pace::Streamed };
+        let pace = if mode == SINGLE { Pace::Awaited } else { Pace::Streamed };
         let timed = Timed::prepare(device, operation, Options::default())?.paced(pace);
         Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
             let each = time_ns / f64::from(kernels);
@@ -91,6 +94,9 @@ impl Benchmark for LaunchLatency {
             fields.set("kernels", kernels);
             fields.set("latency_us", each / 1e3);
             fields.set("time_us", time_ns / 1e3);
+            if mode == SINGLE {
+                fields.set("host_latency_us", timed.host_latency_ns()? / 1e3);
+            }
             Ok(fields)
         }))
     }

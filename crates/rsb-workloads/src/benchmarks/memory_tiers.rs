@@ -11,7 +11,7 @@ use super::{
 };
 use crate::axis::{AxisInfo, AxisKind, NUMA};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
-use crate::peer_copy::PeerCopy;
+use crate::peer_copy::{PeerCopy, PeerDirection};
 use crate::timed::{PreparedCase, Timed};
 
 /// Work within each memory, transfers over the link.
@@ -133,7 +133,7 @@ impl Benchmark for MemoryTiers {
         let tier = params.text("tier").unwrap_or("device").to_owned();
         if tier == PEER {
             let size = whole(size).map_err(Failure::Skipped)?;
-            return Ok(Box::new(TierCopy(PeerCopy::prepare(device, next(device)?, size)?)));
+            return Ok(Box::new(TierCopy(PeerCopy::prepare(device, next(device)?, size, PeerDirection::OneWay)?)));
         }
         let timed: Timed<'d> = if Self::is_of_the_host(params) {
             let host = host(backends).map_err(Failure::Skipped)?;

@@ -8,12 +8,12 @@ use rsb_device::{Device, DeviceInfo, Operation, reference};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
-use super::{axis, bytes, dtype, grid, number, sizes};
+use super::{affordable, axis, bytes, dtype, grid, last_level_cache, number, sizes, stream_size};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::data_parallel::{StepShape, Summed};
 use crate::device_group::{DeviceGroup, devices};
-use crate::peer_copy::PeerCopy;
+use crate::peer_copy::{PeerCopy, PeerDirection};
 use crate::plausibility::check_bandwidth;
 use crate::timed::check_time;
 use training::Training;
@@ -36,8 +36,9 @@ const OCTET: u32 = 8;
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "operation",
-        "triad, gemm or a step of data-parallel training on several GPUs, or peer-copy from this GPU to another",
-        AxisKind::Choice(&["triad", "gemm", "data-parallel", "peer-copy"]),
+        "triad, gemm or a step of data-parallel training on several GPUs; peer-copy from this GPU to another, or \
+         peer-exchange, both ways at once",
+        AxisKind::Choice(&["triad", "gemm", "data-parallel", "peer-copy", "peer-exchange"]),
     ),
     DTYPE,
     AxisInfo::value("size", "bytes of one array or matrix, or of all weights", AxisKind::Bytes),
@@ -48,7 +49,7 @@ const AXES: &[AxisInfo] = &[
         AxisKind::Choice(&["strong", "weak"]),
     ),
     AxisInfo::named("num_gpus", "GPUs that work on it", "2", AxisKind::Count),
-    AxisInfo::named("peer", "for peer-copy, position of the GPU at the other end", "none", AxisKind::Choice(POSITIONS)),
+    AxisInfo::named("peer", "for copies, position of the GPU at the other end", "none", AxisKind::Choice(POSITIONS)),
     AxisInfo::named(
         "batch_size",
         "for data-parallel, rows of the batch: of all GPUs, or of each (weak)",
@@ -62,6 +63,16 @@ const AXES: &[AxisInfo] = &[
         AxisKind::Choice(&["off", "on"]),
     ),
 ];
+
+/// Bytes of an array that `count` GPUs share, so that each one's part is beyond its caches; what software does for a GPU
+/// stays small.
+fn triad_size(device: &DeviceInfo, count: u64) -> u64 {
+    if device.device_type != DeviceType::Gpu {
+        return MIB;
+    }
+    let each = stream_size(device, last_level_cache(device));
+    affordable(device, each.saturating_mul(count))
+}
 
 /// Rows of a batch, and where software stands for GPUs.
 const BATCH: &str = "1024";
@@ -95,8 +106,8 @@ impl Benchmark for MultiGpu {
         let f32 = || axis("dtype", &["f32"]);
         // The first GPU is at the head of every team; the others would only say the same again.
         let teams = |grids: Vec<Grid>| if own == 0 { grids } else { Vec::new() };
-        let copies = |peers: Vec<String>, every: &[u64]| {
-            grid([axis("operation", &["peer-copy"]), f32(), sizes("size", every), ("peer", peers)])
+        let copies = |operations: &[&str], peers: Vec<String>, every: &[u64]| {
+            grid([axis("operation", operations), f32(), sizes("size", every), ("peer", peers)])
         };
         // Each with its own eight; of more, the first of eight with that of the eight before, too.
         let first = own / OCTET * OCTET;
@@ -105,15 +116,23 @@ impl Benchmark for MultiGpu {
         let others = || near().chain(far).map(|other| other.to_string()).collect::<Vec<_>>();
         // Software that stands for GPUs is slow.
         let size = if device.device_type == DeviceType::Gpu { 64 * MIB } else { MIB };
-        let scaled = |kinds: &[&str], counts: &[&str]| {
+        let scaled = |operation: &str, size: u64, kinds: &[&str], counts: &[&str]| {
             grid([
-                axis("operation", &["triad", "gemm"]),
+                axis("operation", &[operation]),
                 f32(),
                 sizes("size", &[size]),
                 axis("scaling", kinds),
                 axis("num_gpus", counts),
             ])
         };
+        let products = |kinds: &[&str], counts: &[&str]| scaled("gemm", size, kinds, counts);
+        // What is shared by more GPUs is larger, so that the part of each is beyond its caches.
+        let shared_triads = |counts: &[u64]| {
+            let triad =
+                |&count: &u64| scaled("triad", triad_size(device, count), &["strong"], &[count.to_string().as_str()]);
+            counts.iter().map(triad).collect::<Vec<_>>()
+        };
+        let growing_triads = |counts: &[&str]| scaled("triad", triad_size(device, 1), &["weak"], counts);
         let batch = if device.device_type == DeviceType::Gpu { BATCH } else { BATCH_OF_SOFTWARE };
         let step = |dtype: &str, kinds: &[&str], counts: &[&str], overlap: &[&str]| {
             grid([
@@ -126,21 +145,26 @@ impl Benchmark for MultiGpu {
                 axis("overlap", overlap),
             ])
         };
-        let mut grids = teams(vec![scaled(&["strong"], &["2"]), step("f32", &["strong"], &["2"], &["on"])]);
-        grids.push(copies(vec![(own ^ 1).to_string()], &[64 * MIB]));
+        let mut grids = teams(shared_triads(&[2]));
+        grids.extend(teams(vec![products(&["strong"], &["2"]), step("f32", &["strong"], &["2"], &["on"])]));
+        grids.push(copies(&["peer-copy", "peer-exchange"], vec![(own ^ 1).to_string()], &[64 * MIB]));
         if breadth >= Breadth::Standard {
             let counts = &["2", "4", "8"];
+            grids.extend(teams(shared_triads(&[2, 4, 8])));
             grids.extend(teams(vec![
-                scaled(&["strong", "weak"], counts),
+                growing_triads(counts),
+                products(&["strong", "weak"], counts),
                 step("f32", &["strong", "weak"], counts, &["off", "on"]),
                 // As models are trained.
                 step("bf16", &["strong", "weak"], counts, &["on"]),
             ]));
-            grids.push(copies(others(), &[64 * MIB]));
+            grids.push(copies(&["peer-copy"], others(), &[64 * MIB]));
         }
         if breadth == Breadth::Full {
-            grids.extend(teams(vec![scaled(&["strong", "weak"], &["1", "3", "6", "16", "32", "64"])]));
-            grids.push(copies(others(), &[64 << 10, MIB, 16 * MIB, 256 * MIB]));
+            let counts = &["1", "3", "6", "16", "32", "64"];
+            grids.extend(teams(shared_triads(&[1, 3, 6, 16, 32, 64])));
+            grids.extend(teams(vec![growing_triads(counts), products(&["strong", "weak"], counts)]));
+            grids.push(copies(&["peer-copy", "peer-exchange"], others(), &[64 << 10, MIB, 16 * MIB, 256 * MIB]));
         }
         grids
     }
@@ -152,13 +176,17 @@ impl Benchmark for MultiGpu {
             return Ok(task.step(1).footprint_bytes().saturating_mul(2));
         }
         let whole = task.operation(1).footprint_bytes();
-        Ok(if task.kind == Kind::Copy { whole / 2 } else { whole.saturating_mul(2) })
+        Ok(match task.kind {
+            Kind::Copy => whole / 2,
+            Kind::Exchange => whole,
+            Kind::Triad | Kind::Gemm | Kind::Step => whole.saturating_mul(2),
+        })
     }
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let task = Task::of(params).map_err(Failure::Skipped)?;
-        if task.kind == Kind::Copy {
-            return Ok(Box::new(PeerCopy::prepare(device, task.peer, task.size)?));
+        if let Some(direction) = task.kind.direction() {
+            return Ok(Box::new(PeerCopy::prepare(device, task.peer, task.size, direction)?));
         }
         let count: u32 = number(params, "num_gpus").map_err(Failure::Skipped)?;
         if task.kind == Kind::Step {
@@ -177,6 +205,18 @@ enum Kind {
     Gemm,
     Step,
     Copy,
+    Exchange,
+}
+
+impl Kind {
+    /// Of what copies between two GPUs.
+    const fn direction(self) -> Option<PeerDirection> {
+        match self {
+            Self::Copy => Some(PeerDirection::OneWay),
+            Self::Exchange => Some(PeerDirection::BothWays),
+            Self::Triad | Self::Gemm | Self::Step => None,
+        }
+    }
 }
 
 /// One case, without the GPUs.
@@ -198,6 +238,7 @@ impl Task {
             Some("gemm") => Kind::Gemm,
             Some("data-parallel") => Kind::Step,
             Some("peer-copy") => Kind::Copy,
+            Some("peer-exchange") => Kind::Exchange,
             _ => Kind::Triad,
         };
         let peer = params.text("peer").and_then(|peer| peer.parse().ok());
@@ -211,10 +252,10 @@ impl Task {
                 "choose --axis operation=data-parallel, or leave `batch_size` and `overlap` out",
             ));
         }
-        if (kind == Kind::Copy) != peer.is_some() {
+        if kind.direction().is_some() != peer.is_some() {
             return Err(Reason::new(
                 "parameters of the case",
-                "only peer-copy needs the position of the other GPU, and always",
+                "only copies between GPUs need the position of the other one, and always",
                 "choose --axis operation=peer-copy with --axis peer=1, or leave `peer` out",
             ));
         }
@@ -258,7 +299,7 @@ impl Task {
                 let side = elements.isqrt();
                 Operation::Gemm(Gemm::new(self.dtype, side.div_ceil(parts), side, side))
             }
-            Kind::Copy => Operation::Transfer(Transfer {
+            Kind::Copy | Kind::Exchange => Operation::Transfer(Transfer {
                 direction: TransferDirection::DeviceToDevice,
                 host_memory: HostMemory::Pinned,
                 bytes: self.size / 4 * 4,
@@ -310,9 +351,10 @@ impl Prepared for Scaled<'_> {
         fields.set("init", reference::init(&self.share));
         self.group.accuracy.set(&mut fields);
         fields.set("time_ms", time_ns / 1e6);
+        fields.set("launch_time_us", self.group.launch_ns()? / 1e3);
         match self.task.kind {
             Kind::Gemm => fields.set("tflops", parts * gigaflops(self.share.flops(), time_ns) / 1e3),
-            Kind::Triad | Kind::Step | Kind::Copy => fields.set("bandwidth_gb_s", parts * of_one),
+            _ => fields.set("bandwidth_gb_s", parts * of_one),
         }
         fields.set("speedup", speedup);
         fields.set("efficiency", speedup / parts);

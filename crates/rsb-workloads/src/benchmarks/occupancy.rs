@@ -283,16 +283,27 @@ fn add_counters(fields: &mut rsb_model::Fields, (profile, asked): (KernelProfile
     }
 }
 
+/// Refuses more threads on a compute unit than it can hold.
+fn check_resident(found: &Found) -> Result<(), Failure> {
+    if found.percent() <= 100.0 {
+        return Ok(());
+    }
+    let resident = u64::from(found.block_size) * u64::from(found.blocks_per_unit);
+    Err(Failure::Failed(Reason::new(
+        "impossible result",
+        format!(
+            "{} blocks of {} threads are {resident} resident threads, more than the {} that a unit can hold",
+            found.blocks_per_unit, found.block_size, found.max_threads_per_unit
+        ),
+        "suspect the driver's calculator of occupancy. On RDNA one count may be of compute units and the other of \
+         work-group processors, which are two: compare with GPU_ENABLE_WGP_MODE=0, and report it",
+    )))
+}
+
 fn fields(timed: &mut Timed<'_>, time_ns: f64, (size, found): (u64, Found)) -> Result<rsb_model::Fields, Failure> {
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
     let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
-    if found.percent() > 100.0 {
-        return Err(Failure::Failed(Reason::new(
-            "impossible result",
-            format!("{:.0} % of the threads that a unit can hold are said to be resident", found.percent()),
-            "suspect the driver's calculator of occupancy, and report it",
-        )));
-    }
+    check_resident(&found)?;
     let mut fields = timed.common_fields().with("size_bytes", size).with("time_us", time_ns / 1e3);
     fields.set("occupancy_percent", found.percent());
     fields.set("grid_size", found.grid_size);
@@ -309,4 +320,27 @@ fn fields(timed: &mut Timed<'_>, time_ns: f64, (size, found): (u64, Found)) -> R
     }
     set_note(&mut fields, note.as_deref());
     Ok(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_resident_threads_than_fit_are_refused_with_both_counts() {
+        let found = |blocks_per_unit, max_threads_per_unit| Found {
+            block_size: 256,
+            grid_size: 64,
+            blocks_per_unit,
+            max_threads_per_unit,
+            registers: None,
+            shared_bytes: None,
+        };
+        assert!(check_resident(&found(8, 2048)).is_ok() && check_resident(&found(1, 2048)).is_ok());
+        // Blocks of a work-group processor over the threads of one of its two compute units.
+        let refused = check_resident(&found(16, 2048)).unwrap_err();
+        assert!(matches!(refused, Failure::Failed(_)));
+        let said = refused.to_string();
+        assert!(["4096 resident", "2048 that a unit", "work-group"].iter().all(|part| said.contains(part)), "{said}");
+    }
 }

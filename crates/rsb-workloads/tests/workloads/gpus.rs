@@ -1,8 +1,10 @@
 //! What runs on GPUs alone: figures follow from the time, and links and devices have limits.
 
-use rsb_device::Device;
 use rsb_device::scripted::{Clock, Script, ScriptedDevice};
-use rsb_model::{Fields, Params};
+use rsb_device::{Device, DeviceInfo};
+use rsb_model::environment::Cache;
+use rsb_model::shape::parse_bytes;
+use rsb_model::{DeviceType, Fields, Params};
 use rsb_workloads::{Breadth, Failure, RunsOn, all, cases, find};
 
 use super::common::{backends, small_cases, staged};
@@ -55,6 +57,74 @@ fn one_operation_alone_brings_no_skips_of_the_others() {
         [("operation", "triad"), ("overlap", "on")].map(|(name, value)| (name.to_owned(), vec![value.to_owned()]));
     let found = cases(find("multi-gpu").unwrap(), gpu().info(), Breadth::Quick, &asked).unwrap();
     assert!(found.iter().any(Result::is_err), "{found:?}");
+}
+
+/// A GPU of its kind with a last cache of so many bytes, or an unknown one.
+fn real(cache: Option<u64>) -> DeviceInfo {
+    let caches = cache.map(|size_bytes| Cache { level: 3, size_bytes, shared_by: None }).into_iter().collect();
+    let info = gpu().info().clone();
+    DeviceInfo { device_type: DeviceType::Gpu, caches, usable_memory_bytes: 170_000_000_000, ..info }
+}
+
+fn sizes(params: &Params) -> u64 {
+    parse_bytes(params.text("size").unwrap()).unwrap()
+}
+
+#[test]
+fn each_part_of_a_shared_triad_is_four_times_the_last_cache() {
+    const CACHE: u64 = 256 << 20;
+    for breadth in [Breadth::Quick, Breadth::Standard] {
+        let found = cases(find("multi-gpu").unwrap(), &real(Some(CACHE)), breadth, &[]).unwrap();
+        let params = found.into_iter().map(|case| case.unwrap().params);
+        let triads: Vec<Params> = params.filter(|params| params.text("operation") == Some("triad")).collect();
+        assert!(!triads.is_empty());
+        for params in triads {
+            let parts = if params.text("scaling") == Some("weak") { 1 } else { params.get::<u64>("num_gpus").unwrap() };
+            assert!(sizes(&params) / parts >= 4 * CACHE, "{params:?}");
+        }
+    }
+}
+
+#[test]
+fn arrays_in_memory_are_a_gibibyte_where_the_caches_of_a_gpu_are_unknown() {
+    let largest = |info: &DeviceInfo| {
+        let found = cases(find("memory-bandwidth").unwrap(), info, Breadth::Quick, &[]).unwrap();
+        found.into_iter().map(|case| sizes(&case.unwrap().params)).max().unwrap()
+    };
+    assert_eq!(largest(&real(None)), 1 << 30);
+    assert_eq!(largest(&real(Some(72 << 20))), 320 << 20, "an RTX 4090");
+    let small = DeviceInfo { usable_memory_bytes: 4 << 30, ..real(None) };
+    assert!(largest(&small) <= 1 << 30 && largest(&small) * 4 <= small.usable_memory_bytes, "a quarter at most");
+    // A read of it is known to lie in memory only where the caches are known.
+    let mut script = Script::with_clock(Clock::Constant(1e6));
+    script.info = DeviceInfo { usable_memory_bytes: 4 << 30, ..real(None) };
+    let device = ScriptedDevice::new(script);
+    let found = fields(&device, "memory-bandwidth", &[("operation", "read"), ("size", "1MiB")], 1e6).unwrap();
+    assert!(found.get("lies_in").is_none(), "{found:?}");
+}
+
+#[test]
+fn the_scalar_path_is_walked_on_rocm_alone() {
+    let walks = |backend: &str| {
+        let info = DeviceInfo { device: format!("{backend}:0").parse().unwrap(), ..real(Some(8 << 20)) };
+        let found = cases(find("memory-latency").unwrap(), &info, Breadth::Standard, &[]).unwrap();
+        let ids = found.into_iter().map(|case| case.unwrap().id.to_string());
+        ids.partition::<Vec<_>, _>(|id| id.ends_with("/path=scalar"))
+    };
+    let (scalar, vector) = walks("rocm");
+    assert_eq!(scalar.len(), vector.len(), "at each size");
+    for backend in ["cuda", "opencl", "vulkan"] {
+        assert_eq!(walks(backend).0, [""; 0], "{backend}");
+    }
+}
+
+#[test]
+fn a_single_launch_has_the_hosts_time_beside_the_gpus() {
+    let single = fields(&gpu(), "launch-latency", &[("launch_mode", "single"), ("kernels", "1")], 1000.0).unwrap();
+    near(&single, "latency_us", 1.0);
+    assert!(single.number("host_latency_us").is_some_and(|time| time > 0.0), "{single:?}");
+    let row = fields(&gpu(), "launch-latency", &[("launch_mode", "back-to-back"), ("kernels", "10")], 1e4).unwrap();
+    assert!(row.get("host_latency_us").is_none(), "launches in a row are not waited for");
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub(super) const SHARED_BYTES: c_int = 48 << 10;
 /// From the table of compute capabilities in the programming guide, the same from 5.0 on.
 const LIMITS: Limits = Limits {
     grid: [i32::MAX as u32, 65_535, 65_535],
+    threads: u64::MAX,
     block: [1024, 1024, 64],
     shared_bytes: SHARED_BYTES.cast_unsigned(),
 };

@@ -8,7 +8,7 @@ use super::{answer, handle, put, put_handle};
 use crate::ops::{Geometry, Limits};
 
 /// Blocks may be of any form, grids as large as the numbers go.
-const LIMITS: Limits = Limits { grid: [u32::MAX; 3], block: [1024; 3], shared_bytes: 65_536 };
+const LIMITS: Limits = Limits { grid: [u32::MAX; 3], threads: u32::MAX as u64, block: [1024; 3], shared_bytes: 65_536 };
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn hipModuleLoadData(module: *mut hipModule_t, image: *const c_void) -> hipError_t {

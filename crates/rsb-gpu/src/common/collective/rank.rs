@@ -98,6 +98,46 @@ impl RankPart {
     }
 }
 
+/// Calls for several GPUs, or several for one, which the library begins together. It is closed on every path: the library
+/// would add every later call of this thread to a group that is left open.
+pub(super) struct Group<'a> {
+    api: &'a Nccl,
+    end: Option<unsafe extern "C" fn() -> ncclResult_t>,
+}
+
+impl<'a> Group<'a> {
+    /// Begins one for this thread.
+    ///
+    /// # Errors
+    /// When the library lacks a function, or refuses.
+    pub(super) fn begin(api: &'a Nccl) -> Result<Self, DeviceError> {
+        let begin = function(api, api.ncclGroupStart, "ncclGroupStart")?;
+        let end = function(api, api.ncclGroupEnd, "ncclGroupEnd")?;
+        // SAFETY: it takes nothing.
+        check(api, "ncclGroupStart", unsafe { begin() })?;
+        Ok(Self { api, end: Some(end) })
+    }
+
+    /// Starts what was put into it.
+    ///
+    /// # Errors
+    /// When the library refuses.
+    pub(super) fn end(mut self) -> Result<(), DeviceError> {
+        let Some(end) = self.end.take() else { return Ok(()) };
+        // SAFETY: it takes nothing; the group was begun and not ended.
+        check(self.api, "ncclGroupEnd", unsafe { end() })
+    }
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            // SAFETY: as in `end`. The error that led here is the one to report.
+            let _ = unsafe { end() };
+        }
+    }
+}
+
 /// The function, where the library has it.
 pub(super) fn function<F>(api: &Nccl, function: Option<F>, name: &str) -> Result<F, DeviceError> {
     function.ok_or_else(|| lacking(Unavailable::symbol(name, api.loaded().path())))

@@ -8,7 +8,7 @@ use nccl_sys::Nccl;
 use rsb_model::Reason;
 
 use super::super::driver::Activation;
-use super::rank::{RankPart, check, function};
+use super::rank::{Group, RankPart};
 use rsb_device::device::DeviceError;
 
 type Done = Result<(), DeviceError>;
@@ -66,13 +66,9 @@ fn ask(api: &Nccl, part: &RankPart) -> Done {
     if !part.is_several() {
         return enqueue();
     }
-    let begin = function(api, api.ncclGroupStart, "ncclGroupStart")?;
-    let end = function(api, api.ncclGroupEnd, "ncclGroupEnd")?;
-    // SAFETY: it takes nothing.
-    check(api, "ncclGroupStart", unsafe { begin() })?;
+    let group = Group::begin(api)?;
     enqueue()?;
-    // SAFETY: it takes nothing.
-    check(api, "ncclGroupEnd", unsafe { end() })
+    group.end()
 }
 
 fn no_thread(why: &str) -> DeviceError {

@@ -207,3 +207,51 @@ fn products_of_a_type_that_libraries_alone_make_say_where_there_are_units() {
         }
     }
 }
+
+/// HIP refuses a launch of 2³² threads or more. Each of these would have more than that with a block for each tile or row.
+#[test]
+fn no_launch_has_as_many_threads_as_hip_refuses() {
+    let huge = 1 << 40;
+    for operation in [
+        Operation::Gemm(Gemm::new(Dtype::F32, 1 << 22, 1 << 22, 64)),
+        Operation::Gemm(Gemm { batch: huge, ..Gemm::new(Dtype::F32, 64, 64, 64) }),
+        Operation::Gemm(Gemm { stored: OutputWidth::AsInputs, ..Gemm::new(Dtype::Bf16, 1 << 22, 1 << 22, 64) }),
+        Operation::Attention(Attention { batch: huge, ..attention(Dtype::F16, 40) }),
+        Operation::Attention(Attention { batch: huge, ..attention(Dtype::F16, 1) }),
+        Operation::Quantized(QuantizedProduct { n: huge, ..quantized(Dtype::F16, 1) }),
+        Operation::Quantized(QuantizedProduct { n: huge, ..quantized(Dtype::F16, 64) }),
+        Operation::Normalize(Normalize { op: NormalizeOp::Softmax, dtype: Dtype::F32, rows: huge, columns: 8 }),
+        Operation::Stream(MemoryStream {
+            pattern: StreamPattern::Triad,
+            dtype: Dtype::F32,
+            elements: huge,
+            stores: Stores::Temporal,
+        }),
+    ] {
+        for units in [304, 1 << 20] {
+            let plan = plan(&operation, &Options::default(), Gpu { units, ..MI300X }).unwrap();
+            let threads = u64::from(plan.grid) * u64::from(plan.block);
+            assert!(threads <= u64::from(u32::MAX), "{}: {threads} threads", plan.symbol);
+        }
+    }
+    assert_eq!((launchable(0, 256), launchable(7, 256), launchable(u32::MAX, 256)), (1, 7, (1 << 24) - 1));
+}
+
+#[test]
+fn a_walk_takes_the_vector_path_unless_the_scalar_one_is_asked_for() {
+    let chase = Operation::PointerChase(PointerChase { nodes: 10, line_bytes: 128, accesses: 100, seed: 1 });
+    let planned = |provider: Option<&str>, arch| {
+        plan(&chase, &Options { provider: provider.map(str::to_owned), ..Options::default() }, Gpu { arch, units: 60 })
+    };
+    for (provider, symbol) in [
+        (None, "rsb_pointer_chase"),
+        (Some("native"), "rsb_pointer_chase"),
+        (Some("scalar"), "rsb_pointer_chase_scalar"),
+    ] {
+        assert_eq!(planned(provider, "gfx942").unwrap().symbol, symbol, "{provider:?}");
+    }
+    for (provider, arch, word) in [("scalar", "sm_90", "sm_90 has none"), ("rocblas", "gfx942", "native and scalar")] {
+        let refused = planned(Some(provider), arch).unwrap_err();
+        assert!(matches!(&refused, DeviceError::Unsupported(reason) if reason.to_string().contains(word)), "{refused}");
+    }
+}

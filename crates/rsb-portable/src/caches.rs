@@ -1,0 +1,140 @@
+//! The caches of a GPU. OpenCL reports one size, of a first-level cache on AMD (`globalMemCacheSize_` in clr's
+//! `rocdevice.cpp`) and 72 KiB on some NVIDIA GPUs (<https://github.com/pocl/pocl/issues/1359>); Vulkan reports none. Sizes
+//! that decide what lies in memory and what a flush must touch come from elsewhere, or are unknown.
+#![allow(unsafe_code)]
+
+use rsb_model::environment::Cache;
+use rsb_probe::ProbeOptions;
+
+const AMD: u32 = 0x1002;
+const NVIDIA: u32 = 0x10de;
+
+/// What tells the caches of a GPU.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GpuIdentity<'a> {
+    /// Its place on the bus, such as `0000:03:00.0`.
+    pub(crate) address: Option<&'a str>,
+    /// Its vendor's number among those of PCI devices.
+    pub(crate) vendor: Option<u32>,
+    /// The size of a cache as the backend reports it.
+    pub(crate) reported: Option<u64>,
+}
+
+/// The caches that all of a GPU shares, nearest first: from its vendor's driver at the same place on the bus, from the
+/// table by PCI id, from what the backend reports where that is the last cache. None where nothing tells.
+pub(crate) fn of_gpu(gpu: GpuIdentity<'_>) -> Vec<Cache> {
+    let by_cuda = gpu.address.filter(|_| gpu.vendor == Some(NVIDIA)).and_then(second_level_by_cuda);
+    let probed = gpu.address.map(|address| rsb_probe::gpu_caches(&ProbeOptions::here(), address)).unwrap_or_default();
+    choose(gpu, by_cuda, probed)
+}
+
+fn choose(gpu: GpuIdentity<'_>, by_cuda: Option<u64>, probed: Vec<Cache>) -> Vec<Cache> {
+    let second = |size_bytes| vec![Cache { level: 2, size_bytes, shared_by: None }];
+    if let Some(size) = by_cuda {
+        return second(size);
+    }
+    if !probed.is_empty() {
+        return probed;
+    }
+    match (gpu.vendor, gpu.reported) {
+        (Some(AMD | NVIDIA), _) | (_, None) => Vec::new(),
+        (_, Some(size)) => second(size),
+    }
+}
+
+/// The second-level cache of NVIDIA's GPU at `address`, by CUDA's driver, if that is here.
+#[cfg(feature = "cuda")]
+fn second_level_by_cuda(address: &str) -> Option<u64> {
+    use cuda_sys::{Cuda, attribute, error};
+
+    let api = Cuda::load().ok()?;
+    let (init, count_of, device_at) = (api.cuInit?, api.cuDeviceGetCount?, api.cuDeviceGet?);
+    let (address_of, attribute_of) = (api.cuDeviceGetPCIBusId?, api.cuDeviceGetAttribute?);
+    // SAFETY: it takes no pointers; zero is the only flag there is.
+    if unsafe { init(0) } != error::SUCCESS {
+        return None;
+    }
+    let mut count = 0;
+    // SAFETY: the pointer is to a live variable of this type.
+    if unsafe { count_of(&raw mut count) } != error::SUCCESS {
+        return None;
+    }
+    (0..count).find_map(|ordinal| {
+        let (mut device, mut size, mut text) = (0, 0, [0_u8; 32]);
+        // SAFETY: as above.
+        if unsafe { device_at(&raw mut device, ordinal) } != error::SUCCESS {
+            return None;
+        }
+        // SAFETY: the function writes at most as many bytes as is said, zero included, into the array.
+        if unsafe { address_of(text.as_mut_ptr().cast(), 32, device) } != error::SUCCESS || !is_at(&text, address) {
+            return None;
+        }
+        // SAFETY: as above.
+        let asked = unsafe { attribute_of(&raw mut size, attribute::L2_CACHE_SIZE, device) };
+        (asked == error::SUCCESS && size > 0).then(|| u64::from(size.unsigned_abs()))
+    })
+}
+
+/// Whether CUDA's text, which may have eight digits of domain, is the place that sysfs calls `address`.
+#[cfg(feature = "cuda")]
+fn is_at(text: &[u8], address: &str) -> bool {
+    let text = std::ffi::CStr::from_bytes_until_nul(text).ok().and_then(|text| text.to_str().ok()).unwrap_or_default();
+    let without_zeros = |text: &str| text.trim_start_matches('0').to_ascii_lowercase();
+    !text.is_empty() && without_zeros(text) == without_zeros(address)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn second_level_by_cuda(_: &str) -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(feature = "cuda")]
+    #[test]
+    fn a_place_on_the_bus_is_the_same_with_any_number_of_zeros() {
+        assert!(is_at(b"00000000:C1:00.0\0", "0000:c1:00.0") && is_at(b"0000:03:00.0\0", "0000:03:00.0"));
+        assert!(!is_at(b"00000000:C1:00.0\0", "0001:c1:00.0") && !is_at(b"\0", "0000:c1:00.0"));
+    }
+
+    #[test]
+    fn the_vendors_driver_comes_first_and_a_first_level_cache_is_not_taken_for_the_last() {
+        const MIB: u64 = 1 << 20;
+        const INTEL: u32 = 0x8086;
+        struct Row {
+            name: &'static str,
+            vendor: Option<u32>,
+            reported: Option<u64>,
+            by_cuda: Option<u64>,
+            probed: &'static [(u32, u64)],
+            expected: &'static [(u32, u64)],
+        }
+        let row = |name, vendor, reported| Row { name, vendor, reported, by_cuda: None, probed: &[], expected: &[] };
+        let small = Some(72 << 10);
+        let cache = |&(level, size_bytes): &(u32, u64)| Cache { level, size_bytes, shared_by: None };
+        for row in [
+            Row { by_cuda: Some(72 * MIB), expected: &[(2, 72 * MIB)], ..row("RTX 4090, CUDA", Some(NVIDIA), small) },
+            Row {
+                probed: &[(2, 96 * MIB)],
+                expected: &[(2, 96 * MIB)],
+                ..row("RTX 5090, by its id", Some(NVIDIA), small)
+            },
+            row("NVIDIA, unknown", Some(NVIDIA), small),
+            Row {
+                probed: &[(2, 6 * MIB), (3, 96 * MIB)],
+                expected: &[(2, 6 * MIB), (3, 96 * MIB)],
+                ..row("RX 7900 XTX, compute driver", Some(AMD), Some(32 << 10))
+            },
+            row("AMD, unknown", Some(AMD), Some(16 << 10)),
+            Row { expected: &[(2, 16 * MIB)], ..row("Arc A770", Some(INTEL), Some(16 * MIB)) },
+            row("Arc A770 by Vulkan", Some(INTEL), None),
+            row("nothing known", None, None),
+        ] {
+            let gpu = GpuIdentity { address: Some("0000:03:00.0"), vendor: row.vendor, reported: row.reported };
+            let found = choose(gpu, row.by_cuda, row.probed.iter().map(cache).collect());
+            assert_eq!(found, row.expected.iter().map(cache).collect::<Vec<_>>(), "{}", row.name);
+        }
+    }
+}
