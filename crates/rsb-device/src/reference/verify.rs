@@ -72,7 +72,7 @@ pub fn tolerance(operation: &Operation) -> f64 {
         Operation::Normalize(op) => (op.dtype, op.columns),
         Operation::Attention(op) => (op.dtype, op.head_dim + op.positions),
         Operation::Convolution(op) => (op.dtype, op.terms()),
-        Operation::Gemm(op) => return product_tolerance(op),
+        Operation::Gemm(op) => return product_tolerance(op) + op.accumulation_error(),
         Operation::Quantized(op) => (op.dtype, op.k),
         Operation::PeakArithmetic(op) => (op.result_dtype(), 0),
         Operation::Churn(_) => (Dtype::F64, 0),
