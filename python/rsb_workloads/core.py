@@ -36,6 +36,8 @@ class Case:
     workload: str
     device: str
     params: dict
+    # Position of its GPU among those that this process sees: the first, unless it sees all of them (`gpus.narrow`).
+    gpu: int = 0
     # The largest error that verification allowed, once it has run.
     accuracy_limit: float | None = field(default=None, compare=False)
 
@@ -189,7 +191,7 @@ def torch_device(case: Case):
     torch = package("torch")
     if case.on_cpu:
         return torch, torch.device("cpu")
-    backend, index = case.device.split(":")
+    backend = case.device.split(":")[0]
     built = "rocm" if torch.version.hip else "cuda" if torch.version.cuda else "cpu"
     if backend != built:
         raise Skip(
@@ -197,14 +199,14 @@ def torch_device(case: Case):
             f"PyTorch {torch.__version__} was made for {built}, not for {backend}",
             f"install the wheel of PyTorch for {backend}",
         )
-    if not torch.cuda.is_available() or int(index) >= torch.cuda.device_count():
+    if not torch.cuda.is_available() or case.gpu >= torch.cuda.device_count():
         raise Skip(
             f"PyTorch on {case.device}",
             f"PyTorch {torch.__version__} sees {torch.cuda.device_count()} GPUs",
             "look at `doctor`: the driver, "
             + ("the permissions of /dev/kfd and /dev/dri, or the version of ROCm" if built == "rocm" else "or the version of CUDA"),
         )
-    return torch, torch.device("cuda", int(index))
+    return torch, torch.device("cuda", case.gpu)
 
 
 def local_model(case: Case) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import time
 
+from . import gpus
 from .core import Case, Failure, Skip, Work, milliseconds, model_fields, package, torch_device
 from .memory import GpuMemory, HostAllocator
 from .ranks import Ranks
@@ -42,8 +43,8 @@ def check(case: Case):
     if case.text("dtype") not in TOLERANCES:
         raise Skip(f"type {case.text('dtype')}", "DeepSpeed trains in f32 or bf16 here", "choose one of these")
     if not case.on_cpu and ranks > torch.cuda.device_count():
-        why = f"there are {torch.cuda.device_count()} GPUs for {ranks} ranks"
-        raise Skip(f"DeepSpeed on {case.device}", why, "ask for fewer: --axis num_ranks=1")
+        why = f"{torch.cuda.device_count()} GPUs are visible from {case.device} on, for {ranks} ranks"
+        raise Skip(f"DeepSpeed on {case.device}", why, "ask for fewer (--axis num_ranks=1), or begin at --device 0")
     parts = HEAD * (ranks if case.workload == "tensor-parallel" else 1)
     if case.count("width") % parts:
         why = f"the width is no multiple of {parts}: heads of {HEAD} for each that shares them"
@@ -210,6 +211,10 @@ class Trainer:
         self.torch.distributed.all_gather(parts, part.contiguous())
         return self.torch.cat(parts, cut)
 
+    def seat(self):
+        """Which GPU this rank works on."""
+        return gpus.seat(self.torch, self.torch.cuda.current_device())
+
     def run(self, count: int):
         """So many steps: nanoseconds of all, and of each phase."""
         self.watches = []
@@ -363,6 +368,8 @@ def _training(case: Case, role, more) -> Work:
     """Verified steps of training; `more` gives the fields of a workload of its own."""
     torch, _ = torch_device(case)
     ranks = Ranks(case, role)
+    if not case.on_cpu:
+        gpus.check_ranks(case, ranks.ask("seat"))
     found = ranks.ask("check")
     share = [0] if case.workload == "tensor-parallel" else range(case.count("num_ranks"))
     error = verified(case, found, _alone(torch, case, [_batch(torch, case, one) for one in share]))

@@ -29,7 +29,7 @@ def _of_cpu(torch, run) -> dict:
 
 def _of_gpu(case: Case, torch, run) -> dict:
     """The kernels of a pass by the vendor's profiler, and what the allocator holds."""
-    activities, index = torch.profiler.ProfilerActivity, int(case.device.split(":")[1])
+    activities, index = torch.profiler.ProfilerActivity, case.gpu
     with torch.profiler.profile(activities=[activities.CPU, activities.CUDA]) as seen:
         run()
         torch.cuda.synchronize(index)

@@ -38,7 +38,7 @@ class PyTorch:
         def one():
             run()
             if not case.on_cpu:
-                torch.cuda.synchronize(int(case.device.split(":")[1]))
+                torch.cuda.synchronize(case.gpu)
 
         return Ready(run, run, fields, lambda: model_metrics.of_pytorch(case, torch, run), lambda count: [one] * count)
 

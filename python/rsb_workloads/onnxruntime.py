@@ -71,7 +71,7 @@ def session(case: Case, model: bytes, level: str, optimized_at=None, profile_at=
     if profile_at is not None:
         options.enable_profiling = True
         options.profile_file_prefix = profile_at
-    settings = {} if case.on_cpu else {"device_id": int(case.device.split(":")[1])}
+    settings = {} if case.on_cpu else {"device_id": case.gpu}
     made = runtime.InferenceSession(model, options, providers=[(provider, settings)])
     if made.get_providers()[0] != provider:
         raise Failure(
@@ -120,7 +120,7 @@ def _taken(case: Case) -> float | None:
         return handed_out()
     try:
         torch = package("torch")
-        free, total = torch.cuda.mem_get_info(int(case.device.split(":")[1]))
+        free, total = torch.cuda.mem_get_info(case.gpu)
     except (RuntimeError, AssertionError, Skip):  # A PyTorch without this GPU.
         return None
     return float(total - free)
@@ -141,7 +141,7 @@ def bound(case: Case, made, graph: Graph):
     GPU the call returns when the work is done."""
     runtime, binding = package("onnxruntime"), made.io_binding()
     # What ONNX Runtime calls the memory of any GPU.
-    kind, index = ("cpu", 0) if case.on_cpu else ("cuda", int(case.device.split(":")[1]))
+    kind, index = ("cpu", 0) if case.on_cpu else ("cuda", case.gpu)
     held = {name: runtime.OrtValue.ortvalue_from_numpy(array, kind, index) for name, array in graph.inputs.items()}
     for name, value in held.items():
         binding.bind_ortvalue_input(name, value)

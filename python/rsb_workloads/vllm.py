@@ -9,13 +9,41 @@ import time
 from typing import Any
 
 from . import serving
-from .core import Case, Failure, Skip, Work, local_model, milliseconds, model_fields, package, token_times
+from .core import (
+    DOES_NOT_FIT,
+    Case,
+    Failure,
+    Skip,
+    Work,
+    local_model,
+    milliseconds,
+    model_fields,
+    package,
+    room,
+    token_times,
+)
 from .memory import GpuPeak, of_children
 
 SEED = 20_231
-# A small model of the Llama family; its weights are random, its speed is not.
-MODEL = {"vocab_size": 32_000, "hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 4}
-HEADS = {"num_attention_heads": 8, "num_key_value_heads": 8, "max_position_embeddings": 2048}
+# A small model of the Llama family; its weights are random, its speed is not. Heads have HEAD elements, feed-forward layers are
+# FEED_FORWARD times as wide as the model.
+SMALL = "small"
+WIDTH, LAYERS, HEAD, FEED_FORWARD = 512, 4, 64, 3
+VOCABULARY_SIZE, POSITIONS = 32_000, 2048
+# Public models, by config.json of meta-llama/Llama-2-7b-hf and meta-llama/Meta-Llama-3-8B at huggingface.co. Their weights are
+# random too: speed depends on shapes.
+SHAPES = {
+    "llama-2-7b": {
+        **{"vocab_size": 32_000, "hidden_size": 4096, "intermediate_size": 11_008, "num_hidden_layers": 32},
+        **{"num_attention_heads": 32, "num_key_value_heads": 32, "max_position_embeddings": 4096},
+    },
+    "llama-3-8b": {
+        **{"vocab_size": 128_256, "hidden_size": 4096, "intermediate_size": 14_336, "num_hidden_layers": 32},
+        **{"num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 8192},
+    },
+}
+# The share of a GPU's memory that vLLM takes (its gpu_memory_utilization), and what it needs of that for activations and graphs.
+MEMORY_SHARE, WORKSPACE_BYTES = 0.9, 2.5e9
 # Of the tokens that prompts are made of.
 VOCABULARY = 997
 # Memory for keys and values on a CPU, in GB: it would take half of the machine.
@@ -41,19 +69,94 @@ def version() -> str:
     return package("vllm").__version__
 
 
+def weights_of(config: dict[str, int]) -> int:
+    """Weights of a Llama of these sizes; its two tables of words are not one."""
+    width, heads = config["hidden_size"], config["num_attention_heads"]
+    shared = width // heads * config["num_key_value_heads"]
+    attention = 2 * width * width + 2 * width * shared
+    layer = attention + 3 * width * config["intermediate_size"] + 2 * width
+    return 2 * config["vocab_size"] * width + config["num_hidden_layers"] * layer + width
+
+
+def needed_bytes(config: dict[str, int]) -> int:
+    """Memory of the weights in bf16, and of keys and values of one text as long as the model takes."""
+    shared = config["hidden_size"] // config["num_attention_heads"] * config["num_key_value_heads"]
+    kept = 2 * config["num_hidden_layers"] * shared * config["max_position_embeddings"]
+    return 2 * (weights_of(config) + kept)
+
+
+def fits(shape: str, memory_bytes: float) -> bool:
+    """Whether vLLM can serve a model of SHAPES on a GPU with so much memory."""
+    return needed_bytes(SHAPES[shape]) + WORKSPACE_BYTES <= MEMORY_SHARE * memory_bytes
+
+
+def shape_for(memory_bytes: float) -> str:
+    """The largest of SHAPES that fits into so much memory of a GPU, or the small model."""
+    fitting = [shape for shape in SHAPES if fits(shape, memory_bytes)]
+    return max(fitting, key=lambda shape: weights_of(SHAPES[shape]), default=SMALL)
+
+
+def shape_of(case: Case) -> str:
+    """The shape that the case names; of `auto`, that for its GPU. Whoever asks for a width or layers means the small model."""
+    asked = case.params.get("model_shape", SMALL)
+    width, layers = (int(case.params.get(name, default)) for name, default in (("width", WIDTH), ("num_layers", LAYERS)))
+    is_changed = (width, layers) != (WIDTH, LAYERS)
+    if asked == "auto":
+        return SMALL if case.on_cpu or is_changed else shape_for(_memory_bytes(case))
+    if asked != SMALL and is_changed:
+        cure = "leave out width and num_layers, or choose model_shape=small"
+        raise Skip(f"model_shape={asked}", "its width and layers are fixed", cure)
+    return asked
+
+
+def _memory_bytes(case: Case) -> int:
+    """All of the memory of the case's GPU: what is free now changes from run to run."""
+    return package("torch").cuda.mem_get_info(case.gpu)[1]
+
+
+def sizes(case: Case) -> tuple[str, dict[str, int]]:
+    """What the random model of the case is called, and its sizes.
+
+    Raises:
+        Skip: if there is no such model, or not enough memory for it.
+    """
+    shape = shape_of(case)
+    if shape != SMALL:
+        config = SHAPES[shape]
+        if case.on_cpu:
+            room(f"model_shape={shape}", needed_bytes(config))
+        elif not fits(shape, _memory_bytes(case)):
+            need = (needed_bytes(config) + WORKSPACE_BYTES) / MEMORY_SHARE
+            why = f"it needs a GPU with {need / 1e9:.1f} GB, and {case.device} has {_memory_bytes(case) / 1e9:.1f}"
+            raise Skip(f"model_shape={shape}", why, "choose model_shape=auto, or another GPU", DOES_NOT_FIT)
+        return f"random {shape}", config
+    width, layers = int(case.params.get("width", WIDTH)), int(case.params.get("num_layers", LAYERS))
+    if width % HEAD:
+        raise Skip(f"a model {width} wide", f"heads have {HEAD} elements", f"choose a multiple of {HEAD}")
+    heads = width // HEAD
+    return "random llama", {
+        **{"vocab_size": VOCABULARY_SIZE, "hidden_size": width, "intermediate_size": FEED_FORWARD * width},
+        **{"num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": heads},
+        "max_position_embeddings": POSITIONS,
+    }
+
+
 class Model:
     """The directory of the model: the user's, or one with a configuration alone, which lives as long as its engine starts."""
 
     def __init__(self, case: Case):
         self.own = local_model(case)
-        self._made = None if self.own else tempfile.mkdtemp(prefix="rsb-vllm-")
-        if self._made:
-            config = package("transformers").LlamaConfig(
-                architectures=["LlamaForCausalLM"], torch_dtype="bfloat16", **MODEL, **HEADS
-            )
-            config.save_pretrained(self._made)
-        name = os.path.basename(os.path.normpath(self.own)) if self.own else "random llama"
-        self.fields = {"model_name": name} | _described(self.own or self._made)
+        self._made = None
+        if self.own:
+            name = os.path.basename(os.path.normpath(self.own))
+            self.fields = {"model_name": name} | _described(self.own)
+            return
+        name, config = sizes(case)
+        self._made = tempfile.mkdtemp(prefix="rsb-vllm-")
+        made = package("transformers").LlamaConfig(architectures=["LlamaForCausalLM"], torch_dtype="bfloat16", **config)
+        made.save_pretrained(self._made)
+        layers = {"num_layers": config["num_hidden_layers"]}
+        self.fields = {"model_name": name} | layers | _described(self._made)
 
     def settings(self, case: Case) -> dict[str, Any]:
         """What an engine is started with."""
@@ -94,6 +197,11 @@ def _fits(case: Case, most: int):
     length, asked = case.count("prompt_length"), case.count("output_length")
     if length + asked > most:
         raise Skip("vLLM", f"{length} + {asked} tokens are more than the model's {most}", "choose shorter ones")
+
+
+def _positions(case: Case) -> int:
+    """The longest text of the random model; the engine itself knows that of a user's."""
+    return sizes(case)[1]["max_position_embeddings"] if local_model(case) is None else 1 << 30
 
 
 def prompts(count: int, length: int, shared: int = 0, turn: int = 0) -> list[dict[str, Any]]:
@@ -143,7 +251,7 @@ def _common(case: Case, engine_settings: dict[str, Any], model: Model, peak: Gpu
 
 def _peak(case: Case) -> GpuPeak | None:
     """Watches the GPU from before the engine is made; begun with what follows, as the engine may be another process."""
-    return None if case.on_cpu else GpuPeak(package("torch"), int(case.device.split(":")[1]))
+    return None if case.on_cpu else GpuPeak(package("torch"), case.gpu)
 
 
 def offline_engine(case: Case):
@@ -176,7 +284,7 @@ class Batches(Work):
 def generation(case: Case) -> Work:
     """Some prompts at once, each followed by as many tokens; the first batch is not counted."""
     count, asked, shared = case.count("num_prompts"), case.count("output_length"), _shared(case)
-    _fits(case, HEADS["max_position_embeddings"] if local_model(case) is None else 1 << 30)
+    _fits(case, _positions(case))
     peak = _peak(case)
     engine, settings, model = offline_engine(case)
     state: dict[str, Any] = {"turn": 0}
@@ -249,7 +357,7 @@ def serve(case: Case) -> Work:
     from vllm.sampling_params import RequestOutputKind
     from vllm.v1.engine.async_llm import AsyncLLM
 
-    _fits(case, HEADS["max_position_embeddings"] if local_model(case) is None else 1 << 30)
+    _fits(case, _positions(case))
     shared, peak = _shared(case), _peak(case)
     model = Model(case)
     settings = model.settings(case)

@@ -6,6 +6,7 @@ import json
 import sys
 import traceback
 
+from . import gpus
 from .core import DOES_NOT_FIT, UNSUPPORTED_OPERATOR, Case, Failure, Skip, Trouble
 from .memory import GpuMemory, HostMemory
 
@@ -15,7 +16,7 @@ class Worker:
 
     def __init__(self):
         faulthandler.enable()  # The last lines of a crash then say where it was.
-        self._work = self._memory = self._case = self._module = None
+        self._work = self._memory = self._case = self._module = self._node = None
 
     def answer(self, line: str) -> str:
         """Answers a request of `rsb_model::protocol`."""
@@ -49,26 +50,34 @@ class Worker:
             fields |= self._memory.fields()
         if "accuracy_error" in fields and self._case.accuracy_limit is not None:
             fields["accuracy_limit"] = self._case.accuracy_limit
+        if self._node is not None:
+            fields |= {"numa_node": self._node}
         self._refuse_what_is_no_number(fields)
         return {"answer": "finished", "fields": self._described(fields, request["time_ns"])}
 
     def _prepare(self, case: dict) -> dict:
         params = dict(case["params"])
         self._case = Case(case["benchmark"], params["workload"], case["device"], params)
+        if "source" in case:  # A function of the user chooses its GPU by the index of the case.
+            self._case.gpu = int(case["device"].partition(":")[2] or 0)
+        else:
+            gpus.narrow(self._case)
         self._module = importlib.import_module("." + self._case.component.replace("-", "_"), __package__)
         self._module.check(self._case)
         torch = None if self._case.on_cpu else _torch()  # Its import is no memory of the case.
+        address = None if self._case.on_cpu else gpus.address_of(torch, self._case.gpu)
+        gpus.check_address(self._case, address)
+        self._node = gpus.bind_near(address)  # Before anything is allocated.
         self._memory = HostMemory()
         workload = getattr(self._module, self._case.workload.replace("-", "_"))
         self._work = workload(self._case)
         if self._work.gpu is not None:
             self._memory = GpuMemory(torch, self._work.gpu)
         device_type = self._work.device_type or ("cpu" if self._case.on_cpu else "gpu")
-        # Sensors are watched whoever drives the GPU: ONNX Runtime, MIGraphX, or another process.
-        address = None if self._case.on_cpu or device_type == "cpu" else _pci_address(torch, self._case.device)
         self._memory.begin()
         ready = {"answer": "ready", "device_type": device_type}
-        return ready if address is None else ready | {"pci_address": address}
+        # Sensors are watched whoever drives the GPU: ONNX Runtime, MIGraphX, or another process.
+        return ready if address is None or device_type == "cpu" else ready | {"pci_address": address}
 
     def _described(self, fields: dict, time_ns: float) -> dict:
         first = {"workload": self._case.workload, "time_ms": time_ns / 1e6}
@@ -110,15 +119,6 @@ def _torch():
     try:
         return importlib.import_module("torch")
     except (ImportError, OSError):
-        return None
-
-
-def _pci_address(torch, device: str):
-    """Where the GPU called `device` is plugged in; nothing where PyTorch was made for other ones, or does not tell."""
-    try:
-        properties = torch.cuda.get_device_properties(int(device.split(":")[1]))
-        return f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
-    except (AssertionError, AttributeError, IndexError, RuntimeError, ValueError):
         return None
 
 

@@ -20,6 +20,7 @@ _DECODER = (("width", "512"), ("num_layers", "2"), _BATCH, ("sequence_length", "
 _PREFIX = (("prefix_cache", "off"), ("shared_prefix", "0"))
 _PROMPT = (("prompt_length", "128"), ("output_length", "32"))
 _EXECUTION = ("execution", "auto")
+_SERVED = (_MODEL, ("model_shape", "small"), ("width", "512"), ("num_layers", "4"))
 
 AXES: dict[tuple[str, str], Sequence[str | tuple[str, str]]] = {
     ("pytorch", "matmul"): ("dtype", "shape", ("transpose", "nn")),
@@ -45,10 +46,10 @@ AXES: dict[tuple[str, str], Sequence[str | tuple[str, str]]] = {
     ("flash-attention", "flash"): ("dtype", "operation", *_ATTENTION, ("num_kv_heads", "0")),
     ("deepspeed", "zero"): ("zero_stage", ("num_ranks", "2"), *_DECODER, ("optimizer", "torch")),
     ("deepspeed", "tensor-parallel"): (("num_ranks", "2"), *_DECODER),
-    ("vllm", "generation"): (("num_prompts", "8"), *_PROMPT, _EXECUTION, _MODEL, *_PREFIX),
+    ("vllm", "generation"): (("num_prompts", "8"), *_PROMPT, _EXECUTION, *_SERVED, *_PREFIX),
     ("vllm", "serve"): (
         *("request_rate", ("num_requests", "8"), *_PROMPT),
-        *(("ttft_limit", "1000"), ("tpot_limit", "100"), _EXECUTION, _MODEL, *_PREFIX),
+        *(("ttft_limit", "1000"), ("tpot_limit", "100"), _EXECUTION, *_SERVED, *_PREFIX),
     ),
     ("onnxruntime", "inference"): _GRAPH,
     ("onnxruntime", "graph-optimization"): ("graph_optimization", *_GRAPH),

@@ -86,7 +86,7 @@ class OnGpu(unittest.TestCase):
         double = mock.Mock(**{"profiler.profile.return_value": seen})
         held = {"allocated_bytes.all.current": 3e6, "allocated_bytes.all.peak": 5e6, "reserved_bytes.all.current": 4e6}
         double.cuda.memory_stats.return_value = held
-        told = model_metrics.of_pytorch(core.Case("models", "forward", "rocm:1", {}), double, lambda: None)
+        told = model_metrics.of_pytorch(core.Case("models", "forward", "rocm:1", {}, gpu=1), double, lambda: None)
         double.cuda.memory_stats.assert_called_with(1)
         self.assertEqual([layer["name"] for layer in told["layers"]], ["gemm", "a"])
         self.assertEqual((told["backend"], told["kernel_time_us"], told["fragmentation_percent"]), ("rocm", 10.0, 25.0))

@@ -45,7 +45,9 @@ class Reasons(unittest.TestCase):
         with mock.patch.dict(sys.modules, torch=fake_torch(hip="7.0")):
             self.skip(lambda: core.torch_device(case("rocm:0")), "sees 0 GPUs", "doctor")
         with mock.patch.dict(sys.modules, torch=fake_torch(hip="7.0", gpus=1)):
-            self.skip(lambda: core.torch_device(case("rocm:3")), "sees 1 GPUs")
+            apart = case("rocm:3")
+            apart.gpu = 3  # Of a process that sees all of them.
+            self.skip(lambda: core.torch_device(apart), "sees 1 GPUs")
             self.assertEqual(core.torch_device(case("rocm:0"))[1], ("cuda", 0))
 
     def test_a_package_that_is_missing_or_broken(self):

@@ -1,6 +1,7 @@
-"""vLLM, without vLLM: what its engine is told, and which prompts its cache could find again."""
+"""vLLM, without vLLM: what its engine is told, which prompts its cache could find again, and which models fit."""
 
 import unittest
+from unittest import mock
 
 from rsb_workloads import core, vllm
 
@@ -41,6 +42,52 @@ class PrefixCache(unittest.TestCase):
         everyone = [one["prompt_token_ids"] for one in first + later]
         self.assertEqual(len({tuple(one[:32]) for one in everyone}), 1)
         self.assertEqual(len({tuple(one[32:]) for one in everyone}), 4)
+
+
+class Shapes(unittest.TestCase):
+    """Models of vLLM, by the memory of a GPU."""
+
+    def test_weights_are_those_of_the_public_models(self):
+        # As their pages at huggingface.co count them.
+        for shape, count in (("llama-2-7b", 6_738_415_616), ("llama-3-8b", 8_030_261_248)):
+            self.assertEqual(vllm.weights_of(vllm.SHAPES[shape]), count)
+
+    def test_the_largest_that_fits_is_taken(self):
+        gib = 1 << 30
+        for memory_gib, shape in (
+            (8, "small"),
+            (16, "small"),
+            (20, "llama-2-7b"),
+            (24, "llama-3-8b"),
+            (80, "llama-3-8b"),
+            (192, "llama-3-8b"),
+        ):
+            self.assertEqual(vllm.shape_for(memory_gib * gib), shape, memory_gib)
+
+    def sized(self, device="cuda:0", memory_gib=80, **params):
+        """What is made of a case."""
+        case = core.Case("vllm", "generation", device, {"model": "random"} | params)
+        with mock.patch.object(vllm, "_memory_bytes", lambda _: memory_gib << 30):
+            return vllm.sizes(case)
+
+    def test_a_case_has_the_sizes_that_it_names(self):
+        self.assertEqual(self.sized(model_shape="auto")[0], "random llama-3-8b")
+        self.assertEqual(self.sized(model_shape="auto", memory_gib=20)[0], "random llama-2-7b")
+        small = {"model_shape": "small"}, {"model_shape": "auto", "memory_gib": 8}, {"model_shape": "auto", "device": "cpu:0"}
+        for params in ({}, *small):
+            name, config = self.sized(**params)
+            self.assertEqual((name, config["hidden_size"], config["num_hidden_layers"]), ("random llama", 512, 4), params)
+        name, wide = self.sized(model_shape="auto", width="4096", num_layers="8")
+        self.assertEqual((name, wide["intermediate_size"], wide["num_attention_heads"]), ("random llama", 12_288, 64))
+
+    def test_what_does_not_fit_or_contradicts_is_skipped_with_its_cure(self):
+        for params, words in (
+            ({"model_shape": "llama-3-8b", "memory_gib": 16}, "needs a GPU with 21.8 GB, and cuda:0 has 17.2"),
+            ({"model_shape": "llama-2-7b", "width": "1024"}, "width and layers are fixed"),
+            ({"width": "100"}, "heads have 64 elements"),
+        ):
+            with self.assertRaisesRegex(core.Skip, words):
+                self.sized(**params)
 
 
 if __name__ == "__main__":

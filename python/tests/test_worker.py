@@ -1,6 +1,7 @@
 """The far end of the conversation, asked as the worker's process asks it."""
 
 import json
+import os
 import unittest
 from types import SimpleNamespace
 from unittest import mock
@@ -46,21 +47,23 @@ class Conversation(unittest.TestCase):
     def test_a_gpu_is_named_by_its_address_whoever_drives_it(self):
         case = {"benchmark": "onnxruntime", "device": "rocm:1", "params": {"workload": "inference"}}
         seat = SimpleNamespace(pci_domain_id=0, pci_bus_id=0xC3, pci_device_id=0)
-        seen = mock.Mock(side_effect=[seat, RuntimeError("no HIP GPUs"), SimpleNamespace()])
+        seen = mock.Mock(side_effect=[seat, seat, RuntimeError("no HIP GPUs"), SimpleNamespace()])
         torch = SimpleNamespace(cuda=SimpleNamespace(get_device_properties=seen))
         addresses = []
         # By ONNX Runtime, by nobody but the CPU, with a PyTorch for other GPUs, and with one that does not tell.
         for torch_here, device_type in ((torch, None), (torch, "cpu"), (torch, None), (torch, None), (None, None)):
             work = core.Work(lambda: None, lambda _: {}, device_type=device_type)
             runtime = SimpleNamespace(check=lambda _: None, inference=lambda _, work=work: work)
-            with mock.patch("importlib.import_module", side_effect=[runtime, torch_here or ImportError("torch")]):
+            modules = [runtime, torch_here or ImportError("torch")]
+            # The worker changes which GPUs its process sees.
+            with mock.patch("importlib.import_module", side_effect=modules), mock.patch.dict(os.environ):
                 ready = asked(Worker(), ask="prepare", case=case)
             self.assertEqual((ready["answer"], ready["device_type"]), ("ready", device_type or "gpu"))
             addresses.append(ready.get("pci_address"))
             if len(addresses) == 1:
-                seen.assert_called_once_with(1)
+                seen.assert_called_once_with(0)
         self.assertEqual(addresses, ["0000:c3:00.0", None, None, None, None])
-        self.assertEqual(seen.call_count, 3)
+        self.assertEqual(seen.call_count, 4)
 
     def test_what_is_raised_is_explained(self):
         worker = prepared()

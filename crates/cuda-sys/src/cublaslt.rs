@@ -36,6 +36,9 @@ pub mod descriptor {
     pub const EPILOGUE: c_int = 7;
     /// Address of the bias, one element for each row of D.
     pub const BIAS_POINTER: c_int = 8;
+    /// `CUBLASLT_MATMUL_DESC_FAST_ACCUM`, 1 byte: with 1, products of fp8 are not promoted to a higher precision from time to
+    /// time while they are summed.
+    pub const FAST_ACCUMULATION: c_int = 25;
     /// Its [`crate::datatype`], 4 bytes.
     pub const BIAS_TYPE: c_int = 26;
 }

@@ -21,6 +21,8 @@ use std::time::Instant;
 
 use rsb_model::{BackendId, Reason};
 
+pub use numa::bind_near;
+
 use memory::Memory;
 use rsb_device::device::{
     Backend, Buffer, CacheCounters, Device, DeviceError, DeviceInfo, Kernel, NumaMemory, Options, Stream, StreamEvent,

@@ -44,6 +44,40 @@ pub(super) fn place(memory: NumaMemory) -> Result<Place, DeviceError> {
     Ok(found)
 }
 
+/// What the kernel reports of the CPUs near a PCI device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Vicinity {
+    /// The nearest CPUs among those that the process may use, by number; empty if it may use none of them.
+    cpus: Vec<usize>,
+    /// The NUMA node of the device.
+    node: Option<u32>,
+}
+
+/// Ties this thread, and those that it starts later, to the CPUs nearest to the PCI device whose directory in sysfs is
+/// `device`, so that memory pinned for the device lies on its NUMA node. Only takes CPUs away: what the process may not
+/// use stays so.
+///
+/// Returns the node of the device, or `None` if the kernel reports none or the thread may not use its CPUs.
+pub fn bind_near(device: &Path) -> Option<u32> {
+    let allowed = allowed();
+    let found = vicinity(device, &allowed);
+    if found.cpus.is_empty() {
+        return None;
+    }
+    if found.cpus.len() < allowed.len() {
+        set_affinity(&found.cpus).ok()?;
+    }
+    found.node
+}
+
+fn vicinity(device: &Path, allowed: &[usize]) -> Vicinity {
+    let text = |name: &str| fs::read_to_string(device.join(name)).unwrap_or_default();
+    let near = list(&text("local_cpulist"));
+    let cpus = allowed.iter().copied().filter(|cpu| near.contains(cpu)).collect();
+    // -1 where the firmware does not report it.
+    Vicinity { cpus, node: text("numa_node").trim().parse().ok() }
+}
+
 impl Place {
     /// # Errors
     /// When the node has not so much free: the kernel would end a process for it.
@@ -143,13 +177,23 @@ fn allowed() -> Vec<usize> {
 }
 
 #[cfg(target_os = "linux")]
-fn bind(place: &Place) -> std::io::Result<()> {
+fn set_affinity(cpus: &[usize]) -> std::io::Result<()> {
     use rustix::thread::{CpuSet, sched_setaffinity};
     let mut set = CpuSet::new();
-    for &cpu in place.cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU) {
+    for &cpu in cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU) {
         set.set(cpu);
     }
-    sched_setaffinity(None, &set)?;
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_affinity(_: &[usize]) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(target_os = "linux")]
+fn bind(place: &Place) -> std::io::Result<()> {
+    set_affinity(&place.cpus)?;
     let mut mask = [0_u64; 16];
     let word = mask.get_mut(place.node as usize / 64).ok_or(std::io::ErrorKind::Unsupported)?;
     *word = 1 << (place.node % 64);
@@ -227,6 +271,59 @@ mod tests {
         assert_eq!(nodes(Path::new("/nonexistent")), []);
         assert_eq!(free("Node 0 MemTotal: 9 kB\nNode 0 MemFree: 4 kB\nNode 0 Active(file): 2 kB\n"), Some(6 * 1024));
         assert_eq!(free(""), None);
+    }
+
+    /// The directory of a GPU in sysfs, with these files.
+    fn gpu(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            fs::write(directory.path().join(name), content).unwrap();
+        }
+        directory
+    }
+
+    #[test]
+    fn the_cpus_near_a_gpu_are_those_that_the_process_may_use() {
+        struct Row {
+            cpulist: &'static str,
+            node: &'static str,
+            allowed: &'static [usize],
+            expected: (&'static [usize], Option<u32>),
+        }
+        for row in [
+            Row { cpulist: "4-7\n", node: "1\n", allowed: &[0, 1, 4, 5, 6, 7], expected: (&[4, 5, 6, 7], Some(1)) },
+            Row { cpulist: "4-5,8\n", node: "1\n", allowed: &[5, 6, 8], expected: (&[5, 8], Some(1)) },
+            // A container that has none of them: nothing is widened.
+            Row { cpulist: "4-7\n", node: "1\n", allowed: &[0, 1], expected: (&[], Some(1)) },
+            // One socket, or firmware that does not report the node.
+            Row { cpulist: "0-3\n", node: "-1\n", allowed: &[0, 1, 2, 3], expected: (&[0, 1, 2, 3], None) },
+            Row { cpulist: "nonsense\n", node: "x\n", allowed: &[0, 1], expected: (&[], None) },
+        ] {
+            let directory = gpu(&[("local_cpulist", row.cpulist), ("numa_node", row.node)]);
+            let found = vicinity(directory.path(), row.allowed);
+            assert_eq!((&found.cpus[..], found.node), row.expected, "{}", row.cpulist);
+        }
+        let absent = vicinity(Path::new("/nonexistent"), &[0]);
+        assert_eq!(absent, Vicinity { cpus: vec![], node: None });
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_is_bound_near_a_gpu_and_never_to_more() {
+        std::thread::spawn(|| {
+            let before = allowed();
+            let last = *before.last().unwrap();
+            // The last CPU of this process, and one that no host has.
+            let near = gpu(&[("local_cpulist", &format!("{last},65000\n")), ("numa_node", "2\n")]);
+            assert_eq!(bind_near(near.path()), Some(2));
+            assert_eq!(allowed(), [last]);
+            let all = gpu(&[("local_cpulist", "0-1023\n"), ("numa_node", "0\n")]);
+            assert_eq!((bind_near(all.path()), allowed()), (Some(0), vec![last]), "taken away stays so");
+            let elsewhere = gpu(&[("local_cpulist", "65000\n"), ("numa_node", "3\n")]);
+            assert_eq!((bind_near(elsewhere.path()), allowed()), (None, vec![last]));
+        })
+        .join()
+        .unwrap();
     }
 
     /// On this host, whatever it has: a node that was chosen really gives the memory.

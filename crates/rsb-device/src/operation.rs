@@ -16,8 +16,8 @@ pub use host::{HostMemory, Launch, LaunchMode, Transfer, TransferDirection};
 pub use quantized::{QuantizedProduct, packed};
 pub use rows::{Gather, Rearrange};
 pub use tensor::{
-    Convolution, Elementwise, ElementwiseOp, Epilogue, Gemm, Init, Normalize, NormalizeOp, OutputWidth, PeakArithmetic,
-    Reduce, ReduceOp,
+    Accumulation, Convolution, Elementwise, ElementwiseOp, Epilogue, Gemm, Init, Normalize, NormalizeOp, OutputWidth,
+    PeakArithmetic, Reduce, ReduceOp,
 };
 pub use traffic::{Allocate, Churn, MemoryStream, PointerChase, Stores, StreamPattern, Touch};
 

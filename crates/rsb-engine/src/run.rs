@@ -45,7 +45,8 @@ pub fn measure(
     listener(&Event::RunStarted { run_id: recorder.run.run_id.clone(), cases: plan.cases.len() });
     let environment = recorder.run.environment.clone();
     let settings = &with_profiles(settings, store, &recorder.run.run_id);
-    let status = measure::measure(plan, settings, workers, &environment, &mut |event| {
+    let workers = workers.clone().planned_on(&plan.run_devices());
+    let status = measure::measure(plan, settings, &workers, &environment, &mut |event| {
         recorder.on_event(event);
         listener(event);
     })
@@ -103,7 +104,7 @@ pub fn resume(
     listener: &mut Listener<'_>,
 ) -> Result<FinishedRun, EngineError> {
     let plan = lacking(&run, settings).map_err(EngineError::usage)?;
-    let workers = workers.clone().slowed(run.slowdown().map(str::to_owned));
+    let workers = workers.clone().slowed(run.slowdown().map(str::to_owned)).planned_on(&run.devices);
     let claim = machine_lock::claim([&mut run], listener);
     let dashboard = machine_lock::note_of_dashboard().filter(|note| !run.notes.contains(note));
     run.notes.extend(dashboard);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rsb_model::protocol::{SLOWDOWN, WORKER_ARGUMENT};
+use rsb_model::{DeviceRef, RunDevice};
 
 use crate::custom;
 
@@ -23,6 +24,8 @@ pub struct WorkerCommand {
     pub environment: Vec<(&'static str, Option<String>)>,
     /// Where it starts, if not where this process works.
     pub directory: Option<PathBuf>,
+    /// The addresses on the bus of the devices that cases were planned on: a worker refuses to measure another GPU.
+    pub pci_addresses: Vec<(DeviceRef, String)>,
 }
 
 impl WorkerCommand {
@@ -32,7 +35,8 @@ impl WorkerCommand {
         let mut environment = vec![("AMD_COMGR_CACHE", Some("0".to_owned()))];
         let own = custom::file().and_then(|file| file.into_os_string().into_string().ok());
         environment.extend(own.map(|file| (custom::VARIABLE, Some(file))));
-        Self { program, args: vec![WORKER_ARGUMENT.to_owned()], environment, directory: None }
+        let args = vec![WORKER_ARGUMENT.to_owned()];
+        Self { program, args, environment, directory: None, pci_addresses: Vec::new() }
     }
 
     /// This very program, as a worker.
@@ -47,6 +51,20 @@ impl WorkerCommand {
     #[must_use]
     pub fn at(self, directory: &Path) -> Self {
         Self { directory: Some(directory.to_owned()), ..self }
+    }
+
+    /// For cases that were planned on `devices`.
+    #[must_use]
+    pub fn planned_on(mut self, devices: &[RunDevice]) -> Self {
+        let known = devices.iter().filter_map(|device| Some((device.device, device.pci_address.clone()?)));
+        self.pci_addresses = known.collect();
+        self
+    }
+
+    /// The address on the bus of `device`, if it was planned on and its backend reports one.
+    pub fn pci_address(&self, device: DeviceRef) -> Option<&str> {
+        let (_, address) = self.pci_addresses.iter().find(|(known, _)| *known == device)?;
+        Some(address)
     }
 
     /// Uses the benchmarks of the `--custom` file at `path` instead of those known here.

@@ -192,6 +192,7 @@ fields! {
     strides_c One Fact, "elements from one matrix, row and column of C to the next";
     algorithm_index One Fact, "place of the algorithm among those that the library offers, from 0, its own first choice";
     algorithms_tried One Fact, "algorithms of the library that were timed before; 1 where its first choice was taken as it is";
+    accumulation One Parameter, "how sums of fp8 are made: full, promoted to f32 from time to time; fast, by the matrix unit alone";
     init One Parameter, "kind of input: random uniform in [-1, 1), from a fixed seed, unless said otherwise";
     input_shape One Parameter, "sizes of the input, outermost first";
     output_shape One Parameter, "sizes of the output, outermost first";
@@ -423,6 +424,8 @@ fields! {
     matrix_unit One Fact, "kind and generation of the GPU's matrix unit: MFMA 3, WMMA 1, none";
     tile_sizes One Fact, "tiles m x n x k of the matrix instructions for the type";
     supported_dtypes One Fact, "data types that the GPU's engine has instructions for";
+    pci_address One Fact, "address on the bus of the GPU that did the work, as its runtime reports it";
+    numa_node One Fact, "NUMA node of the GPU, on whose CPUs the process of the case ran";
     gpu_max_clock_mhz Megahertz Fact, "highest clock of the GPU's compute units that the driver lists";
     // State.
     gpu_temperature_c Celsius Fact, "temperature of the GPU";

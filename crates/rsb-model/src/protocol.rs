@@ -16,6 +16,9 @@ pub const WORKER_ARGUMENT: &str = "__worker";
 /// The variable that names the directory in which the processes of a run keep what references give.
 pub const REFERENCES: &str = "RSB_REFERENCES";
 
+/// The variable that names the address on the bus of the GPU that a framework's case was planned on.
+pub const PCI_ADDRESS: &str = "RSB_PCI_ADDRESS";
+
 /// The variable that makes cases slower on purpose, to prove the gate: `<part of an id>=<factor>`.
 pub const SLOWDOWN: &str = "RSB_TEST_SLOWDOWN";
 

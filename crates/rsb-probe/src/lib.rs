@@ -4,7 +4,7 @@
 //! version. What cannot be read is unknown (`None`), never zero. Every part runs in a thread of its own and is left
 //! behind when it hangs, so that a sick GPU or a lost network directory costs one field and not the run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -51,6 +51,12 @@ impl ProbeOptions {
     pub fn here() -> Self {
         let root = std::env::var_os("RSB_SYSFS_ROOT").filter(|root| !root.is_empty());
         Self { sysfs_root: root.map(PathBuf::from) }
+    }
+
+    /// The directory of the PCI device at `address`, such as `0000:03:00.0`; it need not exist.
+    pub fn pci_device(&self, address: &str) -> PathBuf {
+        let root = self.sysfs_root.as_deref().unwrap_or(Path::new("/sys"));
+        root.join("bus/pci/devices").join(address)
     }
 }
 

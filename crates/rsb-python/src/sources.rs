@@ -21,6 +21,7 @@ sources![
     "deepspeed.py",
     "execution.py",
     "flash_attention.py",
+    "gpus.py",
     "memory.py",
     "migraphx.py",
     "model_build.py",

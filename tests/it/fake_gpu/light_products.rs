@@ -39,6 +39,38 @@ fn records_say_what_was_done_and_how() {
     }
 }
 
+/// Only a product that was described with the attribute breaks by this order.
+#[cfg(feature = "cuda")]
+#[test]
+fn fast_accumulation_reaches_cublaslt() {
+    use super::support::CUDA;
+    let axes = ["dtype=fp8", "accumulation=full,fast"];
+    let document = products(CUDA, &CUDA.fake_gpu(), &axes).expect(0).json();
+    for (case, accumulation) in [(case(&document, "accumulation=fast"), "fast"), (full(&document), "full")] {
+        assert_eq!(fields(case)["accumulation"], accumulation, "{case:#}");
+    }
+    let document = products(CUDA, &CUDA.with_fault("wrong:cublaslt_gemm_fast"), &axes).expect(1).json();
+    assert_eq!(outcome(case(&document, "accumulation=fast")), "failed", "{document:#}");
+    fields(full(&document));
+}
+
+/// The case that does not ask for fast sums.
+#[cfg(feature = "cuda")]
+fn full(document: &Value) -> &Value {
+    let mut others = super::support::cases(document).iter().filter(|case| !super::support::id(case).contains("fast"));
+    others.next().unwrap()
+}
+
+#[test]
+fn fast_accumulation_of_others_is_skipped_with_its_cure() {
+    for (dtype, provider) in [("fp8", "auto"), ("f16", "hipblaslt")] {
+        let axes = [format!("dtype={dtype}"), format!("provider={provider}"), "accumulation=fast".to_owned()];
+        let axes = axes.each_ref().map(String::as_str);
+        let document = products(ROCM, &with_every_type(ROCM), &axes).expect(5).json();
+        assert_reason(case(&document, "accumulation=fast"), "skipped", "only cuBLASLt has this mode");
+    }
+}
+
 #[test]
 fn xf32_is_a_mode_of_rocblas_where_the_gpu_has_it() {
     let axes = ["dtype=tf32", "provider=rocblas"];

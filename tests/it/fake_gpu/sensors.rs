@@ -71,6 +71,26 @@ fn sensors_are_read_beside_every_measurement() {
     );
 }
 
+/// The warm-up is a lower bound, so that this holds on a machine of any speed.
+#[test]
+fn a_gpu_works_for_half_a_second_before_its_first_sample() {
+    let found = gemm(&with_sensors(&[]));
+    assert!(found["metadata"]["measure_ms"].as_f64().unwrap() >= 500.0, "{found:#}");
+    let iterations = found["results"][0]["warmup_runs"].as_f64().unwrap();
+    assert!(iterations > 1.0, "--warmup 1 asks for one, and the clocks need more: {found:#}");
+}
+
+#[test]
+fn the_process_of_a_case_runs_on_the_cpus_near_its_gpu() {
+    let bench = with_sensors(&[]);
+    for (name, content) in [("local_cpulist", "0-1023\n"), ("numa_node", "1\n")] {
+        bench.write(&format!("sys/bus/pci/devices/0000:01:00.0/{name}"), content);
+    }
+    let fields = gemm(&bench)["results"][0].clone();
+    assert_eq!((&fields["numa_node"], &fields["pci_address"]), (&json!(1), &json!("0000:01:00.0")), "{fields:#}");
+    assert_eq!(gemm(&with_sensors(&[]))["results"][0]["numa_node"], Value::Null, "sysfs does not report it");
+}
+
 #[test]
 fn a_replicate_of_a_gpu_that_was_held_back_is_flagged_and_kept() {
     for (status, flagged) in [(1_u64, json!([0])), (0, Value::Null)] {

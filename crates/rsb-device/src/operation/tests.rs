@@ -18,6 +18,17 @@ fn streams_count_bytes_as_mccalpin_does() {
     }
 }
 
+/// As large as what was measured on Hopper, and never so large that anything passes.
+#[test]
+fn sums_of_the_matrix_unit_may_be_off_by_its_truncations() {
+    let error = |accumulation, k| Gemm { accumulation, ..Gemm::new(Dtype::Fp8, 16, 16, k) }.accumulation_error();
+    for (k, expected) in [(1, 1.2e-4), (32, 1.2e-4), (4096, 0.0157), (1 << 20, 0.05)] {
+        let found = error(Accumulation::Fast, k);
+        assert!((found / expected - 1.0).abs() < 0.02, "{k}: {found}");
+        assert!(error(Accumulation::Full, k).abs() < f64::EPSILON, "{k}");
+    }
+}
+
 #[test]
 fn a_transfer_counts_what_passes_the_link() {
     let bytes = |direction| {

@@ -70,6 +70,15 @@ const PREFIX_CACHE: AxisInfo = named(
 const SHARED_PREFIX: AxisInfo =
     named("shared_prefix", "tokens with which all prompts begin", "0", AxisKind::CountOrZero);
 
+const MODEL_SHAPE: AxisInfo = named(
+    "model_shape",
+    "shape of the model with random weights; auto: on a GPU the largest that its memory holds, else small",
+    "small",
+    AxisKind::Choice(&["small", "auto", "llama-2-7b", "llama-3-8b"]),
+);
+const MODEL_WIDTH: AxisInfo = named("width", "width of the small model; heads have 64", "512", AxisKind::Count);
+const MODEL_LAYERS: AxisInfo = named("num_layers", "layers of the small model", "4", AxisKind::Count);
+
 pub(super) const VLLM: &[Workload] = &[
     Workload {
         name: "generation",
@@ -79,6 +88,9 @@ pub(super) const VLLM: &[Workload] = &[
             OUTPUT,
             EXECUTION,
             MODEL,
+            MODEL_SHAPE,
+            MODEL_WIDTH,
+            MODEL_LAYERS,
             PREFIX_CACHE,
             SHARED_PREFIX,
         ],
@@ -90,10 +102,11 @@ pub(super) const VLLM: &[Workload] = &[
             ],
         },
         gpu: Grids {
-            quick: &["num_prompts=32 prompt_length=1024 output_length=128"],
+            quick: &["model_shape=auto num_prompts=32 prompt_length=1024 output_length=128"],
             more: &[
-                "num_prompts=1,32,256 prompt_length=1024 output_length=256",
-                "num_prompts=32 prompt_length=1024 output_length=32 prefix_cache=off,on shared_prefix=896",
+                "model_shape=auto num_prompts=1,32,256 prompt_length=1024 output_length=256",
+                "model_shape=small,llama-2-7b,llama-3-8b num_prompts=32 prompt_length=1024 output_length=128",
+                "model_shape=auto num_prompts=32 prompt_length=1024 output_length=32 prefix_cache=off,on shared_prefix=896",
             ],
         },
     },
@@ -122,6 +135,9 @@ pub(super) const VLLM: &[Workload] = &[
             ),
             EXECUTION,
             MODEL,
+            MODEL_SHAPE,
+            MODEL_WIDTH,
+            MODEL_LAYERS,
             PREFIX_CACHE,
             SHARED_PREFIX,
         ],
@@ -133,10 +149,10 @@ pub(super) const VLLM: &[Workload] = &[
             ],
         },
         gpu: Grids {
-            quick: &["request_rate=16 num_requests=64 prompt_length=1024 output_length=128"],
+            quick: &["model_shape=auto request_rate=16 num_requests=64 prompt_length=1024 output_length=128"],
             more: &[
-                "request_rate=4,16,64,0 num_requests=256 prompt_length=1024 output_length=128",
-                "request_rate=16 num_requests=256 prompt_length=1024 prefix_cache=off,on shared_prefix=896",
+                "model_shape=auto request_rate=4,16,64,0 num_requests=256 prompt_length=1024 output_length=128",
+                "model_shape=auto request_rate=16 num_requests=256 prompt_length=1024 prefix_cache=off,on shared_prefix=896",
             ],
         },
     },

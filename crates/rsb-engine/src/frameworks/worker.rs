@@ -40,7 +40,7 @@ pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason>
         variables.push((QNN_PYTHON, environment::program_apart(&QNN).map(|path| path.to_string_lossy().into_owned())));
     }
     let args = vec![python.program.to_string_lossy().into_owned()];
-    Ok(WorkerCommand { program: worker, args, environment: variables, directory: None })
+    Ok(WorkerCommand { program: worker, args, environment: variables, directory: None, pci_addresses: Vec::new() })
 }
 
 /// The worker beside `program`.

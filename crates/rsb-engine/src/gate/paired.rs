@@ -115,9 +115,11 @@ impl ReadyRerun<'_> {
             run_id: from.run_id.clone(),
             since: baseline.program.since(),
         });
+        // Both sides run here, where the current run was planned.
         let before = WorkerCommand::of(baseline.program.executable()).slowed(from.slowdown().map(str::to_owned));
+        let before = before.planned_on(&current.devices);
         let after = WorkerCommand::this_program().context("cannot find this program to start workers")?;
-        let after = after.slowed(current.slowdown().map(str::to_owned));
+        let after = after.slowed(current.slowdown().map(str::to_owned)).planned_on(&current.devices);
         let doubt = doubt(cases.len(), current);
         let programs = SidePrograms::Workers([vec![before], vec![after]]);
         let mut sides = Sides::new(programs, [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);

@@ -146,6 +146,7 @@ impl Part {
             warm_up: 0,
             cost: Cost { prepare: Duration::ZERO, measure: inside, total: self.total },
             telemetry: None,
+            clock_ramp: None,
         }
     }
 }

@@ -91,6 +91,10 @@ fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
     for held_back in progress.replicates.iter().filter_map(|replicate| telemetry::note(replicate.telemetry.as_ref()?)) {
         note(&mut metadata, &held_back);
     }
+    // One is enough: each process has numbers of its own.
+    if let Some(ramp) = progress.replicates.iter().find_map(|replicate| replicate.clock_ramp.as_deref()) {
+        note(&mut metadata, ramp);
+    }
     metadata
 }
 
@@ -235,6 +239,7 @@ mod tests {
             warm_up: 3,
             cost: Cost::default(),
             telemetry: None,
+            clock_ramp: None,
         }
     }
 
@@ -287,6 +292,19 @@ mod tests {
             (Outcome::Measured, &before.samples, &before.results)
         );
         assert!(after.metadata["notes"][0].as_str().unwrap().contains("it crashed"));
+    }
+
+    #[test]
+    fn a_clock_that_rose_while_samples_were_taken_is_a_note() {
+        let ramp = |text: &str| Some(text.to_owned());
+        let replicates = vec![
+            replicate(0, 1000.0),
+            Replicate { clock_ramp: ramp("it rose from 1 to 2 MHz"), ..replicate(1, 1000.0) },
+            Replicate { clock_ramp: ramp("it rose from 1 to 3 MHz"), ..replicate(2, 1000.0) },
+        ];
+        let progress = CaseProgress { replicates, ..CaseProgress::default() };
+        let result = result(&case(), &progress, &Environment::default(), Timestamp::UNIX_EPOCH);
+        assert_eq!(result.metadata["notes"], json!(["it rose from 1 to 2 MHz"]), "said once");
     }
 
     #[test]

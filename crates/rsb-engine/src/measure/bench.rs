@@ -18,7 +18,7 @@ use crate::worker_command::WorkerCommand;
 /// # Errors
 /// When this program cannot be started as a worker.
 pub fn run(plan: &Plan, environment: &rsb_model::Environment, listener: &mut Listener<'_>) -> std::io::Result<()> {
-    let command = WorkerCommand::this_program()?;
+    let command = WorkerCommand::this_program()?.planned_on(&plan.run_devices());
     let tape = Tape::default();
     let mut criterion = Criterion::default()
         .without_plots()
@@ -95,7 +95,7 @@ fn finish(worker: Option<(Worker, rsb_model::DeviceType)>, tape: &Tape) -> Resul
     }
     let Ok(time_ns) = rsb_stats::location(&samples) else { return Ok(None) };
     let Finished { fields, telemetry } = worker.finish(time_ns)?;
-    Ok(Some(Replicate { samples, fields, device_type, warm_up, cost: Cost::default(), telemetry }))
+    Ok(Some(Replicate { samples, fields, device_type, warm_up, cost: Cost::default(), telemetry, clock_ramp: None }))
 }
 
 /// What a bench target of `suite` is to measure. On GPUs alone, each backend of this build that has none is asked for

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rsb_model::protocol::{Request, Response, SLOWDOWN};
+use rsb_model::protocol::{PCI_ADDRESS, Request, Response, SLOWDOWN};
 use rsb_model::telemetry::GpuTelemetry;
 use rsb_model::{BenchmarkType, Case, DeviceType, Fields, Reason, renamed};
 use rsb_probe::ProbeOptions;
@@ -43,8 +43,7 @@ pub enum WorkerError {
 fn worker_of<'a>(command: &'a WorkerCommand, case: &Case) -> Result<Cow<'a, WorkerCommand>, Reason> {
     if case.benchmark_type == BenchmarkType::ComponentSpecific {
         let mut worker = crate::frameworks::command(&command.program, &case.benchmark)?;
-        let slowed = command.environment.iter().filter(|(name, _)| *name == SLOWDOWN);
-        worker.environment.extend(slowed.cloned());
+        worker.environment.extend(for_framework(command, case));
         return Ok(Cow::Owned(worker));
     }
     let benchmark = rsb_workloads::find(&case.benchmark);
@@ -54,6 +53,17 @@ fn worker_of<'a>(command: &'a WorkerCommand, case: &Case) -> Result<Cow<'a, Work
     let mut worker = command.clone();
     worker.environment.push((name, Some(value.to_owned())));
     Ok(Cow::Owned(worker))
+}
+
+/// What `command` passes on to the worker of a framework: a slow-down on purpose, and which GPU the case is planned on.
+/// The worker itself makes that GPU the first one visible (`python/rsb_workloads/gpus.py`).
+fn for_framework(command: &WorkerCommand, case: &Case) -> Vec<(&'static str, Option<String>)> {
+    let slowed = command.environment.iter().filter(|(name, _)| *name == SLOWDOWN);
+    let mut passed: Vec<_> = slowed.cloned().collect();
+    let planned = case.device.device().and_then(|device| command.pci_address(device));
+    // None removes what another program may have left there.
+    passed.push((PCI_ADDRESS, planned.map(str::to_owned)));
+    passed
 }
 
 /// A worker with its case prepared.
@@ -67,6 +77,8 @@ pub struct Worker {
     limit: Duration,
     deadline: Instant,
     watch: Option<telemetry::TelemetryWatch>,
+    /// Address on the bus of the GPU that it works on, as its runtime reports it.
+    pci_address: Option<String>,
     /// Of the CPUs, where they tell their power and do the work.
     cpu: Option<CpuPowerWatch>,
 }
@@ -124,6 +136,7 @@ impl Worker {
         match worker.ask(&Request::Prepare { case: renamed::under_both_names(case) })? {
             Response::Ready { device_type, pci_address } => {
                 worker.watch = pci_address.as_deref().and_then(telemetry::TelemetryWatch::begin);
+                worker.pci_address = pci_address;
                 let here = (device_type == DeviceType::Cpu).then(ProbeOptions::here);
                 worker.cpu = here.and_then(|options| CpuPowerWatch::begin(&options).ok());
                 Ok((worker, device_type))
@@ -173,8 +186,14 @@ impl Worker {
             limit,
             deadline: Instant::now() + limit,
             watch: None,
+            pci_address: None,
             cpu: None,
         })
+    }
+
+    /// Address on the bus of the GPU that it works on, if it is one and reports it.
+    pub fn pci_address(&self) -> Option<&str> {
+        self.pci_address.as_deref()
     }
 
     /// Runs exactly `iters` iterations; nanoseconds by the device's clock.
@@ -244,6 +263,9 @@ impl Worker {
                 }
                 if let Some(watts) = watts {
                     fields.set(telemetry::CPU_POWER, watts);
+                }
+                if let Some(address) = self.pci_address.take() {
+                    fields.set("pci_address", address);
                 }
                 Ok(Finished { fields, telemetry })
             }
@@ -431,6 +453,7 @@ mod tests {
             args: vec!["-c".into(), script.into()],
             environment: vec![],
             directory: None,
+            pci_addresses: vec![],
         }
     }
 
@@ -470,6 +493,31 @@ mod tests {
         let reason = failure("sleep 600 & sleep 600", Duration::from_millis(200));
         assert!(reason.why.contains("did not end within 0.2 s"), "{reason}");
         assert!(reason.cure.contains("--timeout"));
+    }
+
+    #[test]
+    fn the_worker_of_a_framework_is_told_which_gpu_it_must_be() {
+        let gpu = |index, address: &str| rsb_model::RunDevice {
+            device: rsb_model::DeviceRef { backend: rsb_model::BackendId::Rocm, index },
+            name: "MI210".into(),
+            device_type: DeviceType::Gpu,
+            pci_address: (!address.is_empty()).then(|| address.to_owned()),
+            driver: None,
+        };
+        let devices = [gpu(0, "0000:03:00.0"), gpu(3, "0000:c3:00.0"), gpu(4, "")];
+        let command = shell("").slowed(Some("vllm=2".into())).planned_on(&devices);
+        for (device, address) in [("rocm:3", Some("0000:c3:00.0")), ("rocm:4", None), ("rocm:7", None), ("cpu:0", None)]
+        {
+            let case = Case {
+                id: CaseId::from_segments(&["component_specific", "vllm", device]),
+                benchmark: "vllm".into(),
+                benchmark_type: BenchmarkType::ComponentSpecific,
+                device: device.parse().unwrap(),
+                params: Params::new(),
+            };
+            let expected = [(SLOWDOWN, Some("vllm=2".to_owned())), (PCI_ADDRESS, address.map(str::to_owned))];
+            assert_eq!(for_framework(&command, &case), expected, "{device}");
+        }
     }
 
     #[test]

@@ -218,6 +218,7 @@ mod tests {
             args: vec!["-c".into(), script],
             environment: vec![],
             directory: None,
+            pci_addresses: vec![],
         }
     }
 

@@ -200,7 +200,7 @@ mod tests {
         settings.replicates = crate::measure::Count::asked(2);
         let programs = scripts.map(|script| {
             let args = vec!["-c".into(), script.into()];
-            vec![WorkerCommand { program: "/bin/sh".into(), args, environment: vec![], directory: None }]
+            vec![WorkerCommand { program: "/bin/sh".into(), args, ..WorkerCommand::of("".into()) }]
         });
         let mut pairs = WorkerPairs::new(&programs, &settings).unwrap();
         let (both, ended) = interleaved(&[case], &settings, &mut pairs, (&Environment::default(), &mut |_| {}));

@@ -246,7 +246,7 @@ mod tests {
             esac; done"#
         );
         let args = vec!["-c".into(), script];
-        WorkerCommand { program: "/bin/sh".into(), args, environment: vec![], directory: None }
+        WorkerCommand { program: "/bin/sh".into(), args, ..WorkerCommand::of("".into()) }
     }
 
     fn case() -> Case {

@@ -4,10 +4,12 @@ use std::io::{BufRead, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
+use rsb_cpu::bind_near;
 use rsb_cpu::instructions::{self, InstructionCount};
 use rsb_device::{Device, Registry};
 use rsb_model::protocol::{Request, Response};
 use rsb_model::{Case, Reason};
+use rsb_probe::ProbeOptions;
 use rsb_workloads::Failure;
 
 use super::inject;
@@ -92,6 +94,8 @@ fn converse(
         Failure::Failed(Reason::new("worker", format!("nobody reads its answers: {error}"), "start it through `run`"))
     };
     let benchmark = custom::find(&case.benchmark).map_err(Failure::Failed)?;
+    // Before anything is allocated: pinned memory lies where the thread that asks for it runs.
+    let numa_node = device.pci_address().and_then(|address| bind_near(&ProbeOptions::here().pci_device(&address)));
     let mut prepared = benchmark.prepare_with(&case.params, device, backends)?;
     let device_type = prepared.device_type().unwrap_or(device.info().device_type);
     let mut ledger = memory_profile::Ledger::of(device);
@@ -116,6 +120,9 @@ fn converse(
             Request::Finish { time_ns } => {
                 let mut fields = prepared.fields(time_ns)?;
                 fields.extend(ledger.fields());
+                if let Some(node) = numa_node {
+                    fields.set("numa_node", node);
+                }
                 return answer(Response::Finished { fields }).map_err(gone);
             }
             Request::Prepare { .. } => break,

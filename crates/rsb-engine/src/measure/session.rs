@@ -1,17 +1,19 @@
 //! One case in one worker, driven by Criterion: warm-up, then rounds of samples until they agree or time is up.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, SamplingMode};
 use rsb_model::protocol::REFERENCES;
 use rsb_model::telemetry::GpuTelemetry;
-use rsb_model::{Case, DeviceType, Fields, Reason, Samples};
+use rsb_model::{Case, DeviceType, Fields, Reason, Samples, Timestamp};
 
 use super::client::{Finished, Worker, WorkerError};
 use super::quiet::Quiet;
-use super::settings::{MIN_SAMPLES, Settings};
+use super::settings::{MIN_SAMPLES, Settings, gpu_warm_up};
 use super::tape::{Call, DeviceTime, Tape, TimeFormatter};
+use super::telemetry;
 use crate::worker_command::WorkerCommand;
 
 /// From so many iterations on, a sample of one side is preceded by one that is not counted.
@@ -35,6 +37,8 @@ pub struct Replicate {
     pub cost: Cost,
     /// How the GPU was, where there is one with sensors.
     pub telemetry: Option<GpuTelemetry>,
+    /// A sentence on the GPU's clock, if it still rose while samples were taken.
+    pub clock_ramp: Option<String>,
 }
 
 /// Wall time of a replicate, by purpose.
@@ -61,6 +65,8 @@ pub struct Session<'a> {
     tape: Tape,
     settings: &'a Settings,
     scratch: tempfile::TempDir,
+    /// When each GPU last worked, by its address on the bus or else its name.
+    worked: HashMap<String, Instant>,
 }
 
 impl<'a> Session<'a> {
@@ -79,7 +85,7 @@ impl<'a> Session<'a> {
             .nresamples(100) // Its analysis is not used here: verdicts come from the replicates.
             .warm_up_time(settings.warm_up_time)
             .measurement_time(settings.measurement_time);
-        Ok(Self { criterion, tape, settings, scratch })
+        Ok(Self { criterion, tape, settings, scratch, worked: HashMap::new() })
     }
 
     /// Measures `case` in a fresh worker that `command` starts, within the time that is `left` to the run.
@@ -103,8 +109,9 @@ impl<'a> Session<'a> {
             let (calls, warm_up) = self.round(case, runs, |iters| side.sample(iters))?;
             side.warm_up += warm_up;
             keep(&mut samples, &calls);
-            !self.settings.is_enough(case, &samples, side.measure)
+            !self.settings.is_enough(case, &samples, side.spent())
         } {}
+        self.note_work(case, &side);
         side.finish(case, samples, Duration::ZERO)
     }
 
@@ -154,10 +161,13 @@ impl<'a> Session<'a> {
                 side.warm_up += warm_up;
             }
             // Two sides share the time that one would have.
-            let spent = sides[0].measure + sides[1].measure;
+            let spent = sides[0].spent() + sides[1].spent();
             if samples.iter().all(|side| self.settings.is_enough(case, side, spent)) {
                 break;
             }
+        }
+        for side in &sides {
+            self.note_work(case, side);
         }
         let [of_first, of_second] = sides.each_ref().map(|side| side.prepare + side.measure);
         let ([first, second], [first_samples, second_samples]) = (sides, samples);
@@ -171,15 +181,37 @@ impl<'a> Session<'a> {
         self.settings.limit_of(case).min(left)
     }
 
-    /// The iterations asked for with `--warmup`, or as many as fit in a quarter of the measuring time.
-    fn warm_up(&self, case: &Case, side: &mut Side) -> Result<(), WorkerError> {
+    /// The iterations asked for with `--warmup`, or as many as fit in a quarter of the measuring time. On a GPU more follow until
+    /// its clocks are up; they count neither as measuring time nor towards the limit of the profile.
+    fn warm_up(&mut self, case: &Case, side: &mut Side) -> Result<(), WorkerError> {
         let (wanted, limit) = (self.settings.warmup_of(case), self.settings.measurement_time / 4);
+        let gpu = side.gpu(case).filter(|_| wanted > 0);
+        let work = gpu.map(|gpu| gpu_warm_up(self.worked.get(&gpu).map(Instant::elapsed)));
         while side.warm_up < wanted && (side.warm_up == 0 || side.measure < limit) {
             let iters = side.warm_up.max(1).min(wanted - side.warm_up);
             side.sample(iters)?;
             side.warm_up += iters;
         }
+        if let Some(work) = work {
+            while side.measure < work {
+                let left = (work - side.measure).as_secs_f64() / side.of_iteration().max(1e-9);
+                // At most twice as many as so far: the first iterations may have been slow.
+                let iters = (left.ceil() as u64).clamp(1, side.warm_up.max(1));
+                side.sample(iters)?;
+                side.warm_up += iters;
+            }
+            side.warmed = side.measure;
+            side.sampled_since = Timestamp::now();
+            self.note_work(case, side);
+        }
         Ok(())
+    }
+
+    /// The GPU of `side`, if it has one, worked until now.
+    fn note_work(&mut self, case: &Case, side: &Side) {
+        if let Some(gpu) = side.gpu(case) {
+            self.worked.insert(gpu, Instant::now());
+        }
     }
 
     /// As many as the profile has, or fewer where so many iterations, with what surrounds them, do not fit into its time.
@@ -224,14 +256,40 @@ struct Side {
     began: Instant,
     prepare: Duration,
     measure: Duration,
+    /// The part of `measure` that brought a GPU to its clocks.
+    warmed: Duration,
     warm_up: u64,
+    /// When the warm-up was over.
+    sampled_since: Timestamp,
 }
 
 impl Side {
     fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<Self, WorkerError> {
         let began = Instant::now();
         let (worker, device_type) = Worker::start(command, case, limit)?;
-        Ok(Self { worker, device_type, began, prepare: began.elapsed(), measure: Duration::ZERO, warm_up: 0 })
+        Ok(Self {
+            worker,
+            device_type,
+            began,
+            prepare: began.elapsed(),
+            measure: Duration::ZERO,
+            warmed: Duration::ZERO,
+            warm_up: 0,
+            sampled_since: Timestamp::now(),
+        })
+    }
+
+    /// The GPU that works, by its address on the bus or else its name; several backends may reach one.
+    fn gpu(&self, case: &Case) -> Option<String> {
+        if self.device_type == DeviceType::Cpu {
+            return None;
+        }
+        Some(self.worker.pci_address().map_or_else(|| case.device.to_string(), str::to_owned))
+    }
+
+    /// Time of its samples.
+    fn spent(&self) -> Duration {
+        self.measure - self.warmed
     }
 
     /// Seconds that an iteration took so far, with what surrounds it.
@@ -265,12 +323,15 @@ impl Side {
             ))
         })?;
         let Finished { fields, telemetry } = self.worker.finish(time_ns)?;
+        let since = self.sampled_since.as_millisecond();
+        let clock_ramp = telemetry.as_ref().and_then(|known| telemetry::clock_ramp(known, since));
         let cost = Cost {
             prepare: self.prepare,
             measure: self.measure,
             total: self.began.elapsed().saturating_sub(elsewhere),
         };
-        Ok(Replicate { samples, fields, device_type: self.device_type, warm_up: self.warm_up, cost, telemetry })
+        let (device_type, warm_up) = (self.device_type, self.warm_up);
+        Ok(Replicate { samples, fields, device_type, warm_up, cost, telemetry, clock_ramp })
     }
 }
 

@@ -14,6 +14,26 @@ pub(super) const MIN_SAMPLES: usize = 10;
 /// How long one process keeps up what heats: an MI300X's clock takes 400 ms and more to settle, turbo may fade after seconds.
 const SUSTAINED: Duration = Duration::from_secs(5);
 
+/// Work of a GPU before the first sample on it: clocks rise for 0.1 to 0.5 s.
+const GPU_FROM_COLD: Duration = Duration::from_millis(500);
+
+/// Work of a GPU before a later case, if it was idle for longer than [`GPU_STAYS_WARM`]: less than what Criterion's own warm-up
+/// and the first iterations of a process already take in most profiles.
+const GPU_FROM_IDLE: Duration = Duration::from_millis(50);
+
+/// How long an idle GPU keeps its clocks.
+const GPU_STAYS_WARM: Duration = Duration::from_millis(100);
+
+/// Returns how long a GPU works before its first sample in a process, given the time since it last worked in this run; `None` if
+/// it did not.
+pub(super) fn gpu_warm_up(idle: Option<Duration>) -> Duration {
+    match idle {
+        None => GPU_FROM_COLD,
+        Some(idle) if idle > GPU_STAYS_WARM => GPU_FROM_IDLE,
+        Some(_) => Duration::ZERO,
+    }
+}
+
 /// How often something is taken: less often of a case whose iterations are long, unless somebody asked for a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count<T> {
@@ -46,7 +66,7 @@ pub struct Settings {
     pub profile: Profile,
     /// Samples in a round.
     pub runs: Count<usize>,
-    /// Iterations before the first round.
+    /// Iterations before the first round. A GPU also works for a time before it; with 0 neither happens.
     pub warmup: u64,
     /// Fresh processes per case.
     pub replicates: Count<u32>,
@@ -223,6 +243,22 @@ mod tests {
         }
         let one = self::samples(&[100.0]);
         assert!(!settings.is_enough(&case("gemm"), &one, Duration::ZERO), "one sample says nothing of its error");
+    }
+
+    #[test]
+    fn a_gpu_works_before_its_first_sample_and_again_after_it_was_idle() {
+        let ms = Duration::from_millis;
+        for (idle, work) in [
+            (None, ms(500)),
+            (Some(ms(0)), ms(0)),
+            (Some(ms(100)), ms(0)),
+            (Some(ms(101)), ms(50)),
+            (Some(Duration::from_hours(1)), ms(50)),
+        ] {
+            assert_eq!(gpu_warm_up(idle), work, "{idle:?}");
+        }
+        let quick = Settings::of(Profile::Quick);
+        assert!(gpu_warm_up(Some(ms(101))) < quick.time_cap / 4, "a later process of quick stays within its time");
     }
 
     #[test]

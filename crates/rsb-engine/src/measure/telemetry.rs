@@ -69,6 +69,33 @@ pub(super) fn note(telemetry: &GpuTelemetry) -> Option<String> {
         .then(|| format!("the GPU was held back while it was measured: {}", telemetry.throttle_reasons.join(", ")))
 }
 
+/// A clock that rises by more than this while samples are taken is no clock of the GPU at work.
+const RAMP: f64 = 1.1;
+
+/// Readings below which nothing is said of a ramp: one at each end may be of a moment between two launches.
+const RAMP_READINGS: usize = 4;
+
+/// Returns a sentence on the GPU's clock if the first quarter of its readings from `since_ms` on, in milliseconds since the
+/// epoch, is much lower than the last.
+pub(super) fn clock_ramp(telemetry: &GpuTelemetry, since_ms: i64) -> Option<String> {
+    let [times, clocks] = ["timestamp_ms", "gpu_clock_mhz"].map(|name| telemetry.series.get(name));
+    let readings = times?.iter().zip(clocks?);
+    let sampled = readings.filter(|(time, _)| time.as_i64().is_some_and(|time| time >= since_ms));
+    let clocks: Vec<f64> = sampled.filter_map(|(_, clock)| clock.as_f64()).collect();
+    if clocks.len() < RAMP_READINGS {
+        return None;
+    }
+    let quarter = clocks.len() / 4;
+    let first = rsb_stats::median(clocks.get(..quarter)?)?;
+    let last = rsb_stats::median(clocks.get(clocks.len() - quarter..)?)?;
+    (last > RAMP * first).then(|| {
+        format!(
+            "the GPU's clock rose from {first:.0} to {last:.0} MHz while it was measured: it was not warm; \
+             measure longer (--profile standard)"
+        )
+    })
+}
+
 /// What `metadata` knows of its `replicates`.
 pub(super) fn recorded(metadata: &Map<String, Value>, replicates: usize) -> Vec<Option<GpuTelemetry>> {
     let mut known = of_replicates(metadata);
@@ -98,6 +125,39 @@ mod tests {
         assert!(known.samples >= 1);
         assert_eq!(known.power_w, Some(Spread { mean: 290.0, min: 290.0, max: 290.0 }));
         assert!(TelemetryWatch::begin_in(&options, "0000:99:00.0").is_none(), "another GPU has no sensors here");
+    }
+
+    #[test]
+    fn a_clock_that_rises_between_the_first_and_last_samples_is_said() {
+        let taken = |clocks: &[f64]| {
+            let sample = |(second, &sclk): (i64, &f64)| rsb_model::GpuSample {
+                timestamp_ms: Some(second * 100),
+                sclk_mhz: (sclk > 0.0).then_some(sclk),
+                ..rsb_model::GpuSample::default()
+            };
+            GpuTelemetry::of(&(0..).zip(clocks).map(sample).collect::<Vec<_>>())
+        };
+        struct Row {
+            clocks: &'static [f64],
+            since_ms: i64,
+            rise: Option<&'static str>,
+        }
+        for row in [
+            Row { clocks: &[500.0, 900.0, 1700.0, 2100.0], since_ms: 0, rise: Some("from 500 to 2100 MHz") },
+            // The same, of which the first two belong to the warm-up.
+            Row { clocks: &[500.0, 900.0, 2050.0, 2100.0, 2100.0, 2100.0], since_ms: 200, rise: None },
+            Row { clocks: &[500.0, 900.0, 1000.0, 2100.0, 2100.0, 2100.0], since_ms: 200, rise: Some("from 1000 to") },
+            Row { clocks: &[2100.0, 2100.0, 1800.0, 1700.0], since_ms: 0, rise: None },
+            Row { clocks: &[2000.0, 2000.0, 2100.0, 2190.0], since_ms: 0, rise: None },
+            // Too few to tell, and a GPU without that sensor.
+            Row { clocks: &[500.0, 2100.0, 2100.0], since_ms: 0, rise: None },
+            Row { clocks: &[0.0, 0.0, 0.0, 0.0, 0.0], since_ms: 0, rise: None },
+        ] {
+            let said = clock_ramp(&taken(row.clocks), row.since_ms);
+            assert_eq!(said.is_some(), row.rise.is_some(), "{:?}: {said:?}", row.clocks);
+            assert!(said.is_none_or(|said| said.contains(row.rise.unwrap_or_default())), "{:?}", row.clocks);
+        }
+        assert_eq!(clock_ramp(&GpuTelemetry::default(), 0), None);
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub(crate) struct Numbers {
     pub(crate) transpose: c_int,
     /// Attributes of a description: which of A and B is transposed, the epilogue, the bias and its type.
     pub(crate) description: [c_int; 5],
+    /// Attribute of a description, of one byte, for fast sums of fp8, and what orders call such products.
+    pub(crate) fast: Option<(c_int, &'static str)>,
     /// Attributes of a layout: how many matrices, at which distance.
     pub(crate) layout: [c_int; 2],
     /// Words of an algorithm.
@@ -44,6 +46,7 @@ pub(crate) struct Description {
     transposed: [bool; 2],
     epilogue: Epilogue,
     bias: usize,
+    is_fast: bool,
 }
 
 /// A matrix, as it is stored.
@@ -75,7 +78,7 @@ impl State {
     /// A description of a product.
     pub(crate) fn new_description(&mut self, compute: c_int) -> usize {
         let (transposed, epilogue) = ([false; 2], Epilogue::None);
-        self.lt.add(LtObject::Description(Description { compute, transposed, epilogue, bias: 0 }))
+        self.lt.add(LtObject::Description(Description { compute, transposed, epilogue, bias: 0, is_fast: false }))
     }
 
     /// A layout of a matrix.
@@ -98,7 +101,8 @@ impl State {
         let [a, b, epilogue, bias, bias_type] = numbers.description;
         let [batch, stride] = numbers.layout;
         // SAFETY: by the promise of the caller.
-        let (number, long) = unsafe { (read::<c_int>(value, bytes), read::<i64>(value, bytes)) };
+        let (number, long, byte) =
+            unsafe { (read::<c_int>(value, bytes), read::<i64>(value, bytes), read::<i8>(value, bytes)) };
         match self.lt.get(object).map_err(|_| Refusal::Handle)? {
             LtObject::Preference => long.map(drop),
             LtObject::Layout(layout) if attribute == batch => number.map(|count| layout.batch = count),
@@ -113,6 +117,9 @@ impl State {
                 long.map(|address| of.bias = usize::try_from(address).unwrap_or(0))
             }
             LtObject::Description(_) if attribute == bias_type => number.map(drop),
+            LtObject::Description(of) if numbers.fast.is_some_and(|(fast, _)| attribute == fast) => {
+                byte.map(|byte| of.is_fast = byte != 0)
+            }
             LtObject::Description(of) if attribute == epilogue => {
                 of.epilogue = match number? {
                     1 => Epilogue::None,
@@ -152,7 +159,8 @@ impl State {
         }
         let (sums, dtype) = (numbers.sums)(of.compute, a.scalar)?;
         let sizes = [m, n, k].map(|size| i32::try_from(size).unwrap_or(-1));
-        let plain = Call::plain(numbers.name, handle, sums, [a, b, c]);
+        let name = numbers.fast.filter(|_| of.is_fast).map_or(numbers.name, |(_, name)| name);
+        let plain = Call::plain(name, handle, sums, [a, b, c]);
         Ok(Call { sizes, batch: c_layout.batch, dtype, epilogue: of.epilogue, bias: of.bias, ..plain })
     }
 

@@ -11,7 +11,7 @@ use rsb_model::{Dtype, Reason};
 use super::blas_lt::Plan;
 use super::launch::allocation;
 use rsb_device::device::{AlgorithmChoice, Buffer, DeviceError, Kernel, Options};
-use rsb_device::operation::{Epilogue, Gemm};
+use rsb_device::operation::{Accumulation, Epilogue, Gemm};
 
 /// What a library of products can do.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,8 @@ pub(crate) struct BlasOffer {
     pub(crate) dtypes: &'static [Dtype],
     /// Whether it has epilogues, and several algorithms to choose from.
     pub(crate) is_light: bool,
+    /// Whether it can sum products of fp8 in the precision of the matrix unit alone.
+    pub(crate) has_fast_accumulation: bool,
 }
 
 impl BlasOffer {
@@ -33,7 +35,10 @@ impl BlasOffer {
             known.map_or(self.is_light, |known| known.per_clock_per_cu(op.dtype, Engine::Matrix).is_some())
         };
         let is_plain = op.epilogue == Epilogue::None && options.algorithms.is_none();
+        let is_full = op.accumulation == Accumulation::Full;
+        let has_sums = is_full || (self.has_fast_accumulation && op.dtype == Dtype::Fp8);
         self.dtypes.contains(&op.dtype)
+            && has_sums
             && (self.is_light || is_plain)
             && (!matches!(op.dtype, Dtype::Tf32 | Dtype::Fp8) || has_unit())
     }
@@ -154,6 +159,7 @@ pub(crate) struct Product {
     pub(crate) types: Types,
     pub(crate) shape: Shape,
     pub(crate) epilogue: Epilogue,
+    pub(crate) accumulation: Accumulation,
     pub(crate) alpha: *const c_void,
     pub(crate) beta: *const c_void,
     /// Whether C is read.
@@ -227,6 +233,7 @@ impl BlasKernel {
             types: self.types,
             shape: self.shape,
             epilogue: self.op.epilogue,
+            accumulation: self.op.accumulation,
             alpha,
             beta,
             reads_c: self.op.reads_c(),
@@ -269,6 +276,27 @@ mod tests {
         let both = shape(&both).unwrap();
         assert_eq!((both.first, both.second), (side(true, 5), side(true, 2)));
         assert_eq!(shape(&Gemm::new(Dtype::F32, 1 << 31, 1, 1)), None);
+    }
+
+    #[test]
+    fn fast_accumulation_is_offered_for_fp8_by_the_library_that_has_it() {
+        let offer = |has_fast_accumulation| BlasOffer {
+            name: "library",
+            dtypes: &[F16, Fp8],
+            is_light: true,
+            has_fast_accumulation,
+        };
+        for (has, dtype, accumulation, expected) in [
+            (true, Fp8, Accumulation::Fast, true),
+            (true, Fp8, Accumulation::Full, true),
+            (true, F16, Accumulation::Fast, false),
+            (false, Fp8, Accumulation::Fast, false),
+            (false, Fp8, Accumulation::Full, true),
+        ] {
+            let op = Gemm { accumulation, ..Gemm::new(dtype, 16, 16, 16) };
+            let found = offer(has).has(&op, &Options::default(), "sm_90");
+            assert_eq!(found, expected, "{has} {dtype} {accumulation}");
+        }
     }
 
     #[test]

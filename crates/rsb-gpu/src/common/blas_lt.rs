@@ -16,7 +16,7 @@ use super::core::Core;
 use super::driver::Handle;
 use super::memory::Allocation;
 use rsb_device::device::{AlgorithmChoice, DeviceError};
-use rsb_device::operation::Epilogue;
+use rsb_device::operation::{Accumulation, Epilogue};
 
 type Create = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
 type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
@@ -84,6 +84,8 @@ pub(crate) struct LtNumbers {
     pub(crate) operations: [c_int; 2],
     /// Attributes of a description: which of A and B is transposed, the epilogue, the bias and its type.
     pub(crate) description: [c_int; 5],
+    /// Attribute of a description, of one byte, that keeps sums of fp8 in the precision of the matrix unit.
+    pub(crate) fast_accumulation: Option<c_int>,
     /// Attributes of a layout: how many matrices follow one another, and at which distance.
     pub(crate) layout: [c_int; 2],
     /// Words of an algorithm.
@@ -134,7 +136,7 @@ pub(crate) struct LtBlas {
 }
 
 /// What a choice holds for.
-type Key = (Types, Shape, Epilogue, u32);
+type Key = (Types, Shape, Epilogue, Accumulation, u32);
 
 /// What a library has to know of a product, given back with it.
 pub(crate) struct Plan {
@@ -245,6 +247,9 @@ impl LtBlas {
         let set = calls.set_description;
         for (attribute, side) in [(transpose_a, product.shape.first), (transpose_b, product.shape.second)] {
             self.set(set, &description, attribute, &self.numbers.operations[usize::from(side.transposed)])?;
+        }
+        if let (Accumulation::Fast, Some(attribute)) = (product.accumulation, self.numbers.fast_accumulation) {
+            self.set(set, &description, attribute, &1_i8)?;
         }
         if product.epilogue != Epilogue::None {
             self.set(set, &description, epilogue, &number(product.epilogue))?;
@@ -426,7 +431,7 @@ impl BlasLibrary for LtBlas {
         let choice = AlgorithmChoice { index: 0, tried: 1 };
         let mut plan = Plan { description, layouts, algorithm: Vec::new(), choice };
         let found = self.algorithms(&plan, wanted)?;
-        let key = (product.types, product.shape, product.epilogue, wanted);
+        let key = (product.types, product.shape, product.epilogue, product.accumulation, wanted);
         match self.last.get() {
             Some((known, choice)) if known == key => plan.choice = choice,
             // SAFETY: by the promise of the caller.

@@ -16,6 +16,7 @@ pub(super) const OFFER: BlasOffer = BlasOffer {
     name: "cublas",
     dtypes: &[Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::I8],
     is_light: false,
+    has_fast_accumulation: false,
 };
 
 /// cuBLAS with a handle on one GPU.

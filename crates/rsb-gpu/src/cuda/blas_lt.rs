@@ -18,6 +18,7 @@ pub(super) const OFFER: BlasOffer = BlasOffer {
     name: "cublaslt",
     dtypes: &[Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8],
     is_light: true,
+    has_fast_accumulation: true,
 };
 
 /// Its number of a type in memory.
@@ -67,6 +68,7 @@ pub(super) fn open(core: &Rc<Core>, major: Option<u32>) -> Result<Rc<LtBlas>, De
             descriptor::BIAS_POINTER,
             descriptor::BIAS_TYPE,
         ],
+        fast_accumulation: Some(descriptor::FAST_ACCUMULATION),
         layout: [layout::BATCH_COUNT, layout::BATCH_STRIDE],
         algorithm_words: ALGORITHM_WORDS,
         datatype: number,

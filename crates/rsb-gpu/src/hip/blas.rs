@@ -28,6 +28,7 @@ pub(super) const OFFER: BlasOffer = BlasOffer {
     name: "rocblas",
     dtypes: &[Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::I8],
     is_light: false,
+    has_fast_accumulation: false,
 };
 
 /// rocBLAS's number of a type that its products have; tf32, which is called xf32 there, is f32 in another math mode.

@@ -18,6 +18,7 @@ pub(super) const OFFER: BlasOffer = BlasOffer {
     name: "hipblaslt",
     dtypes: &[Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8],
     is_light: true,
+    has_fast_accumulation: false,
 };
 
 /// Whether the units of `arch` read fp8 as FNUZ: our bits are half of the number there.
@@ -103,6 +104,7 @@ pub(super) fn open(core: &Rc<Core>) -> Result<Rc<LtBlas>, DeviceError> {
             descriptor::BIAS_POINTER,
             descriptor::BIAS_TYPE,
         ],
+        fast_accumulation: None,
         layout: [layout::BATCH_COUNT, layout::BATCH_STRIDE],
         algorithm_words: ALGORITHM_WORDS,
         datatype: if is_fnuz { number_fnuz } else { number },

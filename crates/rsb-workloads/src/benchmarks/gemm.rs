@@ -1,10 +1,10 @@
 //! Matrix products: squares, the shapes of transformers, batches, transposes.
 
-use rsb_device::operation::{Epilogue, Gemm as GemmOperation, Init, OutputWidth};
+use rsb_device::operation::{Accumulation, Epilogue, Gemm as GemmOperation, Init, OutputWidth};
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::shape::format_shape;
 use rsb_model::unit::gigabytes_per_second;
-use rsb_model::{BackendId, DeviceType, Fields, Params, Reason};
+use rsb_model::{BackendId, DeviceType, Dtype, Fields, Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, last_level_cache, newer, number, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, PROVIDER, THREADS};
@@ -51,6 +51,12 @@ const AXES: &[AxisInfo] = &[
         AxisKind::Count,
     ),
     AxisInfo::named(
+        "accumulation",
+        "how cuBLASLt sums products of fp8: full promotes sums to f32 from time to time, fast leaves them to the matrix unit",
+        "full",
+        AxisKind::Choice(&["full", "fast"]),
+    ),
+    AxisInfo::named(
         "init",
         "what the matrices hold: GPUs run at higher clocks where fewer bits change",
         "random",
@@ -70,11 +76,13 @@ const AXES: &[AxisInfo] = &[
 /// More sets of matrices empty no cache better: the smallest products, of a few KiB, then fill one of 256 MiB.
 const MOST_SETS: u32 = 1 << 16;
 
+const CUBLASLT: &str = "cublaslt";
+
 /// What does products on a vendor's GPUs through its own runtime: the libraries, and kernels of our own.
 fn gpu_providers(device: &DeviceInfo) -> Option<[&'static str; 4]> {
     let [library, light] = match device.device.backend {
         BackendId::Rocm => ["rocblas", "hipblaslt"],
-        BackendId::Cuda => ["cublas", "cublaslt"],
+        BackendId::Cuda => ["cublas", CUBLASLT],
         _ => return None,
     };
     Some([library, light, "native", "native-naive"])
@@ -91,14 +99,32 @@ fn large_product(device: &DeviceInfo) -> &'static str {
 fn matrix_units(device: &DeviceInfo, [_, light, ..]: [&str; 4]) -> Vec<Grid> {
     let large = || axis("shape", &[large_product(device)]);
     let by_light = || axis("provider", &[light]);
-    vec![
+    let mut grids = vec![
         grid([axis("dtype", &["f16", "tf32"]), large()]),
         grid([axis("dtype", &["bf16"]), large(), axis("output", &["as-inputs"])]),
         grid([axis("dtype", &["fp8"]), large(), axis("transpose", &["nt"])]),
         grid([axis("dtype", &["i8"]), large(), axis("transpose", &["nt"]), by_light()]),
         grid([axis("dtype", &["f16"]), large(), by_light(), axis("algorithms", &["1", "8"])]),
         grid([axis("dtype", &["bf16"]), large(), axis("output", &["as-inputs"]), axis("epilogue", &["bias", "gelu"])]),
-    ]
+    ];
+    if light == CUBLASLT {
+        // What published figures of fp8 on Hopper are measured with.
+        let fast = axis("accumulation", &["fast"]);
+        grids.push(grid([axis("dtype", &["fp8"]), large(), axis("transpose", &["nt"]), fast]));
+    }
+    grids
+}
+
+/// Refuses fast sums where `device` or the chosen provider does not have them.
+fn check_accumulation(operation: &Operation, params: &Params, device: &DeviceInfo) -> Result<(), Failure> {
+    let Operation::Gemm(op) = operation else { return Ok(()) };
+    let is_library = matches!(params.text("provider"), None | Some("auto" | CUBLASLT));
+    let has_mode = device.device.backend == BackendId::Cuda && op.dtype == Dtype::Fp8 && is_library;
+    if has_mode || op.accumulation == Accumulation::Full {
+        return Ok(());
+    }
+    let cure = "choose --backend cuda --axis dtype=fp8, or accumulation=full";
+    Err(Failure::Skipped(Reason::new("accumulation=fast", "only cuBLASLt has this mode, for fp8", cure)))
 }
 
 impl Benchmark for GemmBenchmark {
@@ -182,6 +208,7 @@ impl Benchmark for GemmBenchmark {
             beta: number(params, "beta")?,
             stored: newer(params, "output", OutputWidth::Wide)?,
             epilogue: newer(params, "epilogue", Epilogue::None)?,
+            accumulation: newer(params, "accumulation", Accumulation::Full)?,
             init: newer(params, "init", Init::Random)?,
         }))
     }
@@ -192,6 +219,7 @@ impl Benchmark for GemmBenchmark {
 
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
+        check_accumulation(&operation, params, device.info())?;
         let transpose = params.text("transpose").unwrap_or("nn").to_owned();
         let sets = match sets(params).map_err(Failure::Skipped)? {
             0 => beyond_cache(operation.footprint_bytes(), device.info()),
@@ -210,6 +238,9 @@ impl Benchmark for GemmBenchmark {
             fields.set("beta", op.beta);
             fields.set("epilogue", op.epilogue.as_str());
             fields.set("output_dtype", op.output_dtype().as_str());
+            if op.dtype == Dtype::Fp8 && fields.text("provider") == Some(CUBLASLT) {
+                fields.set("accumulation", op.accumulation.as_str());
+            }
             fields.set("rotating_buffers", sets);
             fields.set("strides_a", format_shape(&strides(op.m, op.k, op.transpose_a)));
             fields.set("strides_b", format_shape(&strides(op.k, op.n, op.transpose_b)));

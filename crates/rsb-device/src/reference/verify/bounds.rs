@@ -98,6 +98,7 @@ impl ErrorBound {
         if op.epilogue == Epilogue::Gelu {
             bound.sums += GELU_FORMS;
         }
+        bound.sums += op.accumulation_error();
         bound
     }
 

@@ -24,6 +24,7 @@ static NUMBERS: Numbers = Numbers {
         descriptor::BIAS_POINTER,
         descriptor::BIAS_TYPE,
     ],
+    fast: Some((descriptor::FAST_ACCUMULATION, "cublaslt_gemm_fast")),
     layout: [layout::BATCH_COUNT, layout::BATCH_STRIDE],
     words: ALGORITHM_WORDS,
     scalar: |code| if code == datatype::F8_E4M3 { Ok(Scalar::Fp8) } else { scalar(code) },

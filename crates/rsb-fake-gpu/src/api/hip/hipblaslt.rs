@@ -33,6 +33,7 @@ static NUMBERS: Numbers = Numbers {
         descriptor::BIAS_POINTER,
         descriptor::BIAS_TYPE,
     ],
+    fast: None,
     layout: [layout::BATCH_COUNT, layout::BATCH_STRIDE],
     words: ALGORITHM_WORDS,
     scalar: |code| {

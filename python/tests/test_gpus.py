@@ -1,0 +1,359 @@
+"""A case runs on the GPU that it names: engines that take the first GPU they see, on a made-up machine with eight."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+from rsb_workloads import core, gpus
+
+# A PyTorch that reports which GPU of the machine each of its devices is, as a driver does: by the variables of its process.
+TORCH = '''
+import os
+from types import SimpleNamespace
+
+__version__ = "2.9.0"
+version = SimpleNamespace(hip="7.0", cuda=None)
+set_num_threads = lambda count: None
+
+
+class _Cuda:
+    chosen = 0
+
+    @staticmethod
+    def visible():
+        listed = os.environ.get("HIP_VISIBLE_DEVICES") or os.environ.get("CUDA_VISIBLE_DEVICES")
+        found = range(8) if not listed else [int(entry.removeprefix("GPU-")) for entry in listed.split(",")]
+        return [gpu for gpu in found if gpu < 8]
+
+    def get_device_properties(self, index):
+        gpu = self.visible()[index]
+        return SimpleNamespace(pci_domain_id=0, pci_bus_id=0x10 + gpu, pci_device_id=0, uuid=f"uuid-{gpu}")
+
+    def device_count(self):
+        return len(self.visible())
+
+    def is_available(self):
+        return True
+
+    def set_device(self, index):
+        self.chosen = index
+
+    def current_device(self):
+        return self.chosen
+
+    def mem_get_info(self, index):
+        return 1e9, 8e9
+
+
+cuda = _Cuda()
+
+
+def where():
+    """The first GPU, which an engine takes that is told of none."""
+    return f"0000:{cuda.get_device_properties(0).pci_bus_id:02x}:00.0"
+
+
+def device(name):
+    raise ValueError("no models here")
+'''
+
+# Engines that end by saying which GPU they were started on.
+ENGINES = {
+    "torch.py": TORCH,
+    "vllm/__init__.py": '''
+import torch
+
+__version__ = "0.32.0"
+
+
+class LLM:
+    def __init__(self, **settings):
+        raise RuntimeError(f"the engine runs on {torch.where()}")
+
+
+def AsyncEngineArgs(**settings):
+    return settings
+''',
+    "vllm/sampling_params.py": "RequestOutputKind = None\n",
+    "vllm/v1/__init__.py": "",
+    "vllm/v1/engine/__init__.py": "",
+    "vllm/v1/engine/async_llm.py": '''
+import torch
+
+
+class AsyncLLM:
+    @staticmethod
+    def from_engine_args(settings):
+        raise RuntimeError(f"the engine runs on {torch.where()}")
+''',
+    "transformers.py": '''
+class LlamaConfig:
+    def __init__(self, **sizes):
+        pass
+
+    def save_pretrained(self, directory):
+        pass
+
+
+class AutoConfig:
+    @staticmethod
+    def from_pretrained(directory, local_files_only):
+        raise ValueError("no models here")
+''',
+    "migraphx.py": '''
+import torch
+
+
+def get_target(name):
+    raise RuntimeError(f"the engine runs on {torch.where()}")
+''',
+    "onnx.py": "",
+    "numpy.py": "",
+    "seats.py": '''
+import os
+
+from rsb_workloads import gpus
+
+
+class Seat:
+    """A rank that works on the GPU of its place, as DeepSpeed does."""
+
+    def __init__(self, case, rank):
+        import torch
+
+        self._torch = torch
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+
+    def __call__(self, word):
+        return gpus.seat(self._torch, self._torch.cuda.current_device())
+''',
+}
+PREPARE = '''
+import sys
+from rsb_workloads.worker import Worker
+
+print(Worker().answer(sys.stdin.read()))
+'''
+RANKS = '''
+import json
+import sys
+
+if __name__ == "__main__":
+    from rsb_workloads import core, gpus
+    from rsb_workloads.ranks import Ranks
+    from seats import Seat
+
+    case = core.Case("deepspeed", "zero", sys.argv[1], {"num_ranks": sys.argv[2]})
+    gpus.narrow(case)
+    ranks = Ranks(case, Seat)
+    found = ranks.ask("seat")
+    ranks.close()
+    gpus.check_ranks(case, found)
+    print(json.dumps([seat["address"] for seat in found]))
+'''
+VLLM = {"model": "random", "execution": "auto", "prefix_cache": "off", "shared_prefix": "0", "prompt_length": "8"}
+VLLM |= {"output_length": "4", "num_prompts": "2", "num_requests": "2", "request_rate": "1", "model_shape": "auto"}
+GRAPH = {"network": "mlp", "dtype": "f32"}
+
+
+class Machine:
+    """The packages of a machine with eight GPUs, and processes in it."""
+
+    def __init__(self):
+        self._directory = tempfile.TemporaryDirectory()
+        for name, text in ENGINES.items():
+            path = Path(self._directory.name, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    def run(self, script, *arguments, given="", **variables):
+        """What a process prints that sees these variables and no others of GPUs."""
+        path = Path(self._directory.name, "script.py")
+        path.write_text(script, encoding="utf-8")
+        own = {name: value for name, value in os.environ.items() if not name.endswith("VISIBLE_DEVICES")}
+        packages = os.pathsep.join([self._directory.name, *sys.path])
+        done = subprocess.run(
+            [sys.executable, str(path), *arguments],
+            env=own | {"PYTHONPATH": packages} | variables,
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise AssertionError(done.stderr)
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def close(self):
+        """Its packages go."""
+        self._directory.cleanup()
+
+
+class Engines(unittest.TestCase):
+    """Each on the GPU of its case, in processes of their own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.machine = Machine()
+        cls.addClassCleanup(cls.machine.close)
+
+    def said(self, component, workload, params, device="rocm:3", **variables):
+        """Why the case ended."""
+        case = {"benchmark": component, "device": device, "params": params | {"workload": workload}}
+        asked = json.dumps({"ask": "prepare", "case": case})
+        return self.machine.run(PREPARE, given=asked, **variables)["reason"]["why"]
+
+    def test_rocm_3_is_gpu_3(self):
+        for component, workload, params in (
+            ("vllm", "generation", VLLM),
+            ("vllm", "serve", VLLM),
+            ("migraphx", "inference", GRAPH),
+            ("migraphx", "compilation", GRAPH),
+        ):
+            with self.subTest(component=component, workload=workload):
+                self.assertIn("the engine runs on 0000:13:00.0", self.said(component, workload, params))
+
+    def test_a_list_of_the_user_is_an_order_of_gpus(self):
+        for variables, address in (
+            ({"HIP_VISIBLE_DEVICES": "7,6,5,4"}, "0000:14:00.0"),
+            ({"HIP_VISIBLE_DEVICES": "GPU-7,GPU-6,GPU-5,GPU-2"}, "0000:12:00.0"),
+            ({"CUDA_VISIBLE_DEVICES": "0,2,4,6"}, "0000:16:00.0"),
+        ):
+            self.assertIn(address, self.said("vllm", "generation", VLLM, **variables))
+        why = self.said("vllm", "generation", VLLM, HIP_VISIBLE_DEVICES="0,1")
+        self.assertIn("HIP_VISIBLE_DEVICES=0,1 has no entry 3", why)
+
+    def test_another_gpu_than_the_planned_one_fails_the_case(self):
+        planned = {gpus.ADDRESS_VARIABLE: "0000:13:00.0"}
+        self.assertIn("the engine runs on", self.said("vllm", "generation", VLLM, **planned))
+        for device, address in (("rocm:3", "0000:14:00.0"), ("rocm:0", "0000:13:00.0")):
+            why = self.said("vllm", "generation", VLLM, device, **{gpus.ADDRESS_VARIABLE: address})
+            self.assertIn(f"{device} is the GPU at {address}", why)
+
+    def test_ranks_begin_at_the_gpu_of_their_case(self):
+        for device, count, expected in (("rocm:3", "2", ["0000:13:00.0", "0000:14:00.0"]), ("rocm:0", "1", ["0000:10:00.0"])):
+            self.assertEqual(self.machine.run(RANKS, device, count), expected)
+        with self.assertRaisesRegex(AssertionError, "rocm:3 is the GPU at 0000:15:00.0"):
+            self.machine.run(RANKS, "rocm:3", "2", **{gpus.ADDRESS_VARIABLE: "0000:15:00.0"})
+
+
+class Visible(unittest.TestCase):
+    """The variables of a process, from those of the user."""
+
+    def test_variables_of_each_backend(self):
+        hip = {"HIP_VISIBLE_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "3"}
+        for device, count, environment, expected in (
+            ("rocm:3", 1, {}, hip),
+            ("cuda:3", 1, {}, {"CUDA_VISIBLE_DEVICES": "3"}),
+            ("rocm:2", 2, {}, {"HIP_VISIBLE_DEVICES": "2,3", "CUDA_VISIBLE_DEVICES": "2,3"}),
+            # HIP only reads CUDA's list without its own, and counts in what ROCr leaves.
+            ("rocm:0", 1, {"HIP_VISIBLE_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "5"}, hip),
+            ("rocm:0", 1, {"HIP_VISIBLE_DEVICES": "", "CUDA_VISIBLE_DEVICES": "3"}, hip),
+            ("rocm:3", 1, {"ROCR_VISIBLE_DEVICES": "4,5,6,7"}, hip),
+            # UUIDs and names of MIG instances are passed on.
+            ("cuda:0", 1, {"CUDA_VISIBLE_DEVICES": "GPU-8932f937"}, {"CUDA_VISIBLE_DEVICES": "GPU-8932f937"}),
+            ("cuda:1", 1, {"CUDA_VISIBLE_DEVICES": "GPU-89, MIG-GPU-5c/1/0"}, {"CUDA_VISIBLE_DEVICES": "MIG-GPU-5c/1/0"}),
+            ("cuda:1", 4, {"CUDA_VISIBLE_DEVICES": "6,4,2"}, {"CUDA_VISIBLE_DEVICES": "4,2"}),
+            ("cpu:0", 1, {"CUDA_VISIBLE_DEVICES": "6"}, {}),
+        ):
+            self.assertEqual(gpus.visible(device, count, environment), expected, (device, environment))
+
+    def test_what_the_user_hid_stays_hidden(self):
+        for device, environment in (
+            ("cuda:0", {"CUDA_VISIBLE_DEVICES": ""}),
+            ("cuda:1", {"CUDA_VISIBLE_DEVICES": "0,-1,1"}),
+            ("rocm:0", {"HIP_VISIBLE_DEVICES": "-1"}),
+        ):
+            with self.assertRaises(core.Skip, msg=device):
+                gpus.visible(device, 1, environment)
+
+    def test_a_case_sees_as_many_gpus_as_it_works_on(self):
+        for params, count in (
+            ({}, 1),
+            ({"num_ranks": "4"}, 4),
+            ({"direction": "gpu_to_gpu"}, 1),
+            ({"direction": "gpu_to_peer"}, None),
+        ):
+            self.assertEqual(gpus.gpus_of(core.Case("pytorch", "x", "cuda:1", params)), count)
+        with mock.patch.dict(os.environ, clear=True):
+            copy = core.Case("pytorch", "memory-transfer", "cuda:1", {"direction": "gpu_to_peer"})
+            gpus.narrow(copy)
+            self.assertEqual((copy.gpu, dict(os.environ)), (1, {}), "it chooses its peer among all")
+
+
+class Ranks(unittest.TestCase):
+    """No two on one GPU."""
+
+    def test_ranks_on_one_gpu_are_refused(self):
+        case = core.Case("deepspeed", "zero", "rocm:0", {"num_ranks": "2"})
+        seat = {"address": "0000:10:00.0", "uuid": "a"}
+        with mock.patch.dict(os.environ, clear=True):
+            gpus.check_ranks(case, [seat, seat | {"uuid": "b"}])  # Two parts of one GPU.
+            gpus.check_ranks(case, [seat | {"uuid": None}] * 2)  # Unknown.
+            with self.assertRaisesRegex(core.Failure, "2 ranks work on 1 of them"):
+                gpus.check_ranks(case, [seat, seat])
+
+
+class Address(unittest.TestCase):
+    """Of the GPU that works, without PyTorch too."""
+
+    def test_hip_is_asked_where_it_is_loaded(self):
+        def answer(text, size, index):
+            text.value = f"0000:C{index}:00.1".encode()
+            return 0
+
+        library = SimpleNamespace(hipDeviceGetPCIBusId=answer)
+        with mock.patch.object(gpus, "_loaded", return_value="/opt/rocm/lib/libamdhip64.so.7"):
+            with mock.patch("ctypes.CDLL", return_value=library):
+                self.assertEqual(gpus.address_of(None, 3), "0000:c3:00.0")
+            with mock.patch("ctypes.CDLL", return_value=SimpleNamespace(hipDeviceGetPCIBusId=lambda *_: 101)):
+                self.assertIsNone(gpus.address_of(None, 3))
+            with mock.patch("ctypes.CDLL", side_effect=OSError("gone")):
+                self.assertIsNone(gpus.address_of(None, 3))
+        self.assertIsNone(gpus.address_of(None, 3), "no process of these tests has loaded it")
+
+
+@unittest.skipUnless(hasattr(os, "sched_getaffinity"), "only Linux binds processes to CPUs")
+class Near(unittest.TestCase):
+    """CPUs of the GPU's node, as a tree that looks like sysfs reports them."""
+
+    def bound(self, cpulist, node, allowed):
+        """The node, and the CPUs that a process is tied to which may use `allowed`."""
+        with tempfile.TemporaryDirectory() as root:
+            directory = Path(root, "bus/pci/devices/0000:c3:00.0")
+            directory.mkdir(parents=True)
+            directory.joinpath("local_cpulist").write_text(cpulist + "\n", encoding="ascii")
+            directory.joinpath("numa_node").write_text(node + "\n", encoding="ascii")
+            tied = mock.Mock()
+            with mock.patch.multiple(os, sched_getaffinity=lambda _: allowed, sched_setaffinity=tied):
+                with mock.patch.dict(os.environ, RSB_SYSFS_ROOT=root):
+                    found = gpus.bind_near("0000:c3:00.0")
+            return found, tied.call_args and tied.call_args.args[1]
+
+    def test_a_process_is_tied_to_those_of_the_node_that_it_may_use(self):
+        for cpulist, node, allowed, expected in (
+            ("4-7", "1", {0, 1, 4, 5, 6, 7}, (1, {4, 5, 6, 7})),
+            ("4-5,8", "1", {5, 8, 9}, (1, {5, 8})),
+            ("0-3", "0", {0, 1}, (0, None)),
+            ("0-3", "-1", {0, 1}, (None, None)),
+            ("4-7", "1", {0, 1}, (None, None)),  # Never widened.
+            ("nonsense", "x", {0, 1}, (None, None)),
+        ):
+            self.assertEqual(self.bound(cpulist, node, allowed), expected, cpulist)
+
+    def test_a_gpu_without_an_entry_binds_nothing(self):
+        before = os.sched_getaffinity(0)
+        with mock.patch.dict(os.environ, RSB_SYSFS_ROOT="/nonexistent"):
+            self.assertIsNone(gpus.bind_near("0000:c3:00.0"))
+        self.assertIsNone(gpus.bind_near(None))
+        self.assertEqual(os.sched_getaffinity(0), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
