@@ -125,7 +125,7 @@ fn a_gpus_peaks_need_its_units_and_its_clock() {
     for (gpu, word) in [
         (Gpu { gfx_target: None, ..whole.clone() }, "architecture"),
         (Gpu { compute_units: None, ..whole.clone() }, "compute units"),
-        (Gpu { max_mhz: None, ..whole.clone() }, "clock"),
+        (Gpu { max_mhz: None, gfx_target: Some("gfx90a".into()), ..whole.clone() }, "clock"),
         (Gpu { gfx_target: Some("gfx803".into()), ..whole }, "table"),
     ] {
         let reason = peaks(&gpu).unwrap_err();

@@ -252,6 +252,7 @@ mod tests {
     /// last cache of `cache`.
     fn sizes_of(tier: &str, breadth: Breadth, (threads, memory_bytes): (u32, u64), cache: u64) -> Vec<u64> {
         let mut gpu = ScriptedDevice::new(Script::default()).info().clone();
+        gpu.device = "rocm:0".parse().unwrap();
         gpu.device_type = DeviceType::Gpu;
         gpu.usable_memory_bytes = 64 << 30;
         let level = if cache > 128 * MIB { 3 } else { 2 };

@@ -178,7 +178,7 @@ fn bandwidth_above_the_memorys_peak_is_refused_and_below_it_shown_against_it() {
         let case = small_cases(benchmark, Breadth::Quick, device.info()).swap_remove(0);
         let mut prepared = benchmark.prepare_with(&case.params, &device, &backends()).unwrap();
         match prepared.fields(1000.0) {
-            Err(Failure::Failed(reason)) => assert!(reason.why.contains("the memory's peak, 1.0 GB/s"), "{reason}"),
+            Err(Failure::Failed(reason)) => assert!(reason.why.contains("the memory's peak of 1.0 GB/s"), "{reason}"),
             other => panic!("{name}: {other:?}"),
         }
         let fields = prepared.fields(1e6).unwrap();
