@@ -52,7 +52,8 @@ fn a_group_of_collectives_is_closed_when_one_of_its_calls_is_refused() {
         let axes = fixed.iter().flat_map(|axis| ["--axis", axis]);
         let arguments: Vec<&str> = ["all-reduce", "--device", "0"].into_iter().chain(axes).collect();
         let document = ROCM.run(&bench, &arguments).expect(1).json();
-        assert_reason(case(&document, &operation), "failed", "internal error (3)");
+        // Of several threads another may be the first to say so: that the calls of all do not fit together.
+        assert_reason(case(&document, &operation), "failed", "nccl");
         let calls = calls(&file);
         let count = |name: &str| calls.iter().filter(|call| *call == name).count();
         assert!(count("group start") > 0, "{launcher} {operation}");

@@ -174,7 +174,7 @@ fn a_wrong_sum_fails_its_case() {
 fn one_gpu_is_skipped_and_says_what_would_help() {
     let document = run(&fake_gpu(), &["multi-gpu", "--axis", "size=64KiB"]).expect(5).json();
     for found in cases(&document) {
-        let word = if id(found).contains("peer-copy") { "only device" } else { "1 device here" };
+        let word = if id(found).contains("/peer-") { "only device" } else { "1 device here" };
         assert_reason(found, "skipped", word);
     }
     let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "communication_backend=ring"];
