@@ -87,7 +87,7 @@ fn the_process_of_a_case_runs_on_the_cpus_near_its_gpu() {
         bench.write(&format!("sys/bus/pci/devices/0000:01:00.0/{name}"), content);
     }
     let fields = gemm(&bench)["results"][0].clone();
-    assert_eq!((&fields["numa_node"], &fields["pci_address"]), (&json!(1), &json!("0000:01:00.0")), "{fields:#}");
+    assert_eq!((&fields["numa_node"], &fields["pci_address"]), (&json!(1.0), &json!("0000:01:00.0")), "{fields:#}");
     assert_eq!(gemm(&with_sensors(&[]))["results"][0]["numa_node"], Value::Null, "sysfs does not report it");
 }
 
