@@ -4,8 +4,8 @@
 //! check samples of results that are too large to compute twice.
 
 mod execute;
-pub mod mutation;
 mod maths;
+pub mod mutation;
 mod parallel;
 mod shared;
 mod verify;

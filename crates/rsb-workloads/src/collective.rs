@@ -143,6 +143,9 @@ impl<'d> ByLibrary<'d> {
                     (both.clone(), both)
                 }
             };
+            if call.placement == Placement::OutOfPlace {
+                reference::mark_unwritten(device, &pair.1)?;
+            }
             fill(device, (&pair.0, call.places(rank)[0]), call.dtype, (&values(rank, 0), call.sent()))?;
             pairs.push(pair);
             streams.push(device.stream()?);

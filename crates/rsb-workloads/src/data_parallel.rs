@@ -156,8 +156,14 @@ pub(crate) struct DataParallel<'d> {
 impl<'d> DataParallel<'d> {
     /// Allocates and fills on each device, does a step and verifies: some elements of every product, all of every sum.
     pub(crate) fn prepare(devices: &[&'d dyn Device], shape: StepShape, summed: Summed) -> Result<Self, Failure> {
-        let mut step =
-            Self { shape, replicas: Vec::new(), streams: Vec::new(), sums: Vec::new(), summed, accuracy: Accuracy::default() };
+        let mut step = Self {
+            shape,
+            replicas: Vec::new(),
+            streams: Vec::new(),
+            sums: Vec::new(),
+            summed,
+            accuracy: Accuracy::default(),
+        };
         for (rank, &device) in (0..).zip(devices) {
             step.replicas.push(Replica::new(device, rank, &shape)?);
             step.streams.push(device.stream()?);

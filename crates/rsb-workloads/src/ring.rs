@@ -5,7 +5,7 @@
 //! devices are waited for, which small messages feel.
 
 use rsb_device::operation::{Elementwise, ElementwiseOp};
-use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream};
+use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
 use rsb_model::{Dtype, Reason};
 
 use crate::accuracy::Accuracy;
@@ -53,7 +53,9 @@ impl<'d> Ring<'d> {
             for (number, buffer) in own.iter().enumerate() {
                 fill(device, (buffer, 0), dtype, (&values(rank, number), chunk))?;
             }
-            stations.push(Station { device, own, arrived: buffers()?, sum: buffers()? });
+            let (arrived, sum) = (buffers()?, buffers()?);
+            arrived.iter().chain(&sum).try_for_each(|buffer| reference::mark_unwritten(device, buffer))?;
+            stations.push(Station { device, own, arrived, sum });
             streams.push(device.stream()?);
         }
         let mut ring = Self { stations, streams, steps: Vec::new(), dtype, chunk, accuracy: Accuracy::default() };

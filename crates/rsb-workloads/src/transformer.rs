@@ -13,6 +13,7 @@ mod matrix;
 mod reference;
 
 use rsb_device::operation::{LaunchMode, NormalizeOp, Role};
+use rsb_device::reference::mark_unwritten;
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream};
 use rsb_model::{Dtype, Reason};
 
@@ -258,7 +259,7 @@ impl Stage {
     fn spoil(&self, device: &dyn Device) -> Result<(), Failure> {
         let written = self.operation.buffers().into_iter().zip(&self.buffers);
         for (_, buffer) in written.filter(|(spec, _)| spec.role == Role::Output) {
-            device.write(buffer, 0, &vec![0xff; buffer.bytes() as usize])?;
+            mark_unwritten(device, buffer)?;
         }
         Ok(())
     }
@@ -315,16 +316,20 @@ impl Model<'_> {
         products.next().map(|(_, kernel)| kernel.provider()).unwrap_or_default()
     }
 
-    /// Has each pass be a graph. All are made once before, since what a library makes at its first call cannot be recorded;
-    /// what that left is spoiled, so that nothing but the graphs can be found right.
+    /// Has each pass be a graph. All are made once before, since what a library makes at its first call cannot be recorded.
     fn capture(&mut self) -> Result<(), Failure> {
         self.passes.iter_mut().try_for_each(Pass::launch)?;
         self.stream.synchronize()?;
         for pass in &mut self.passes {
             pass.kernels = vec![self.device.record(std::mem::take(&mut pass.kernels))?];
-            pass.stages.iter().try_for_each(|stage| stage.spoil(self.device))?;
         }
         Ok(())
+    }
+
+    /// Makes NaN of everything that passes write whole, so that nothing which was there before can be found right.
+    fn spoil(&self) -> Result<(), Failure> {
+        let mut stages = self.passes.iter().flat_map(|pass| &pass.stages);
+        stages.try_for_each(|stage| stage.spoil(self.device))
     }
 
     /// Makes each pass, waits for it, and has `check` look at it.
@@ -373,6 +378,7 @@ impl<'d> Decoder<'d> {
             if mode == LaunchMode::Graph {
                 model.capture()?;
             }
+            model.spoil()?;
             Ok::<_, Failure>((model, provider))
         };
         let end_to_end = check::end_to_end(&mut made(shape.miniature())?.0)?;

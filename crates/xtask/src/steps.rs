@@ -41,7 +41,15 @@ pub(crate) fn lint() -> Result<()> {
 pub(crate) fn slow_tests() -> Result<()> {
     let (crates, with_python) = python();
     let features = format!("fault-injection,{OPTIONAL}{with_python}");
-    run("cargo", &[&["test", "--no-fail-fast"][..], crates, &["--features", &features, "slow_", "--", "--ignored", "--nocapture"]].concat())
+    run(
+        "cargo",
+        &[
+            &["test", "--no-fail-fast"][..],
+            crates,
+            &["--features", &features, "slow_", "--", "--ignored", "--nocapture"],
+        ]
+        .concat(),
+    )
 }
 
 /// Runs every test, or those that `chosen` selects, by `cargo nextest` if it is installed: it is faster and isolates each test.

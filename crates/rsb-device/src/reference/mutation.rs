@@ -10,8 +10,8 @@ use crate::convert::{decode, encode};
 use crate::device::{Buffer, Device, DeviceError, Options};
 use crate::operation::{
     Attention, BufferSpec, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory, MemoryStream,
-    Normalize, NormalizeOp, Operation, OutputWidth, PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores,
-    StreamPattern, Transfer, TransferDirection, named,
+    Normalize, NormalizeOp, Operation, OutputWidth, PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp,
+    Stores, StreamPattern, Transfer, TransferDirection, named,
 };
 
 /// A defect of a kernel.
@@ -101,7 +101,12 @@ fn survivors_of(
     let specs = operation.buffers();
     let buffers: Vec<Buffer> = specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
     let (Some(output), Some(&output_spec)) = (buffers.last(), specs.last()) else {
-        return Ok(MutationReport { accuracy_error: 0.0, accuracy_limit: 0.0, tried: Vec::new(), survived: Vec::new() });
+        return Ok(MutationReport {
+            accuracy_error: 0.0,
+            accuracy_limit: 0.0,
+            tried: Vec::new(),
+            survived: Vec::new(),
+        });
     };
     let mut bench = Bench { device, operation, options, seed, specs: &specs, buffers: &buffers, sums_in: None };
     let correct = bench.launched(&mut |_| Ok(()))?;
@@ -229,7 +234,8 @@ impl Bench<'_> {
             Mutation::WrongTile if output.elements > WHOLE => {
                 let width = row_width(self.operation, output.elements);
                 let (top, left) = (output.elements / width / 2 / TILE * TILE, width / 2 / TILE * TILE);
-                let in_tile = |at: u64| (top..top + TILE).contains(&(at / width)) && (left..left + TILE).contains(&(at % width));
+                let in_tile =
+                    |at: u64| (top..top + TILE).contains(&(at / width)) && (left..left + TILE).contains(&(at % width));
                 edited(&mut |numbers| (0..).zip(numbers).filter(|(at, _)| in_tile(*at)).for_each(|(_, x)| *x = 0.0))
             }
             Mutation::MissingTerms => {
@@ -326,9 +332,7 @@ fn terms(operation: &Operation) -> Option<Terms> {
         Operation::Quantized(op) => of(0, op.k, Box::new(move |at| at % op.k)),
         Operation::Convolution(op) => of(1, op.terms(), Box::new(move |at| at % op.terms())),
         // Of the second product: values that are looked at.
-        Operation::Attention(op) => {
-            of(2, op.positions, Box::new(move |at| at / op.head_dim % op.capacity))
-        }
+        Operation::Attention(op) => of(2, op.positions, Box::new(move |at| at / op.head_dim % op.capacity)),
         Operation::Reduce(Reduce { op: ReduceOp::Sum | ReduceOp::Mean, elements, .. }) => {
             of(0, elements, Box::new(|at| at))
         }
@@ -391,17 +395,7 @@ pub fn operations() -> Vec<Operation> {
         for (queries, heads) in [(24, 2), (64, 4)] {
             let (batch, kv_heads, head_dim) = (1, heads / 2, 32);
             let (positions, capacity, causal) = (queries, queries + 8, true);
-            let attention = Attention {
-                dtype,
-                batch,
-                heads,
-                kv_heads,
-                head_dim,
-                queries,
-                positions,
-                capacity,
-                causal,
-            };
+            let attention = Attention { dtype, batch, heads, kv_heads, head_dim, queries, positions, capacity, causal };
             all.extend([true, false].map(|causal| Operation::Attention(Attention { causal, ..attention })));
         }
         for (batch, out_channels, groups) in [(1, 8, 1), (2, 64, 2)] {
@@ -429,9 +423,11 @@ pub fn operations() -> Vec<Operation> {
     }
     all.push(Operation::PointerChase(PointerChase { nodes: 500, line_bytes: 128, accesses: 700, seed: 1 }));
     all.push(Operation::Gather(Gather { dtype: Dtype::F16, of: 40, rows: 100, width: 48 }));
-    all.extend(TransferDirection::ALL.iter().map(|&direction| {
-        Operation::Transfer(Transfer { direction, host_memory: HostMemory::Pinned, bytes: 40_000 })
-    }));
+    all.extend(
+        TransferDirection::ALL.iter().map(|&direction| {
+            Operation::Transfer(Transfer { direction, host_memory: HostMemory::Pinned, bytes: 40_000 })
+        }),
+    );
     for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8] {
         let alpha = if dtype == Dtype::I8 { 2.0 } else { 0.5 };
         // Some libraries multiply fp8 in this form alone.
@@ -469,13 +465,14 @@ pub fn label(operation: &Operation) -> String {
             format!(" {}x{}x{}x{}{output}{epilogue}{old}", op.batch, op.m, op.n, op.k)
         }
         Operation::Quantized(op) => format!(" {} {}x{}x{}", op.weights, op.m, op.n, op.k),
-        Operation::Attention(op) => format!(" {}x{}{}", op.rows(), op.positions, if op.causal { ", causal" } else { "" }),
+        Operation::Attention(op) => {
+            format!(" {}x{}{}", op.rows(), op.positions, if op.causal { ", causal" } else { "" })
+        }
         Operation::Convolution(op) => format!(" {}x{}", op.batch, op.out_channels),
         other => format!(" {}", other.buffers().last().map_or(0, |spec| spec.elements)),
     };
     format!("{}{dtype}{sizes}", operation.name())
 }
-
 
 /// What became of one operation by one provider over several seeds.
 #[derive(Debug, Clone, PartialEq)]
@@ -565,7 +562,10 @@ pub fn seeds_of_slow_test() -> u64 {
 pub fn accepted(reports: &[OperationReport]) -> Vec<String> {
     let lines = reports.iter().flat_map(|report| {
         let provider = report.provider.as_deref().map(|name| format!(" by {name}")).unwrap_or_default();
-        report.survived.iter().map(move |(mutation, seed)| format!("{}{provider}: {mutation}, seed {seed}", report.label))
+        report
+            .survived
+            .iter()
+            .map(move |(mutation, seed)| format!("{}{provider}: {mutation}, seed {seed}", report.label))
     });
     lines.collect()
 }

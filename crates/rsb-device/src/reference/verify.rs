@@ -324,7 +324,12 @@ impl Check<'_> {
 
     /// Checks an output that depends element by element on the two inputs before it, on one (which then stands for both), on what
     /// was there, or on nothing. If `expected` is expensive, only every [`SAMPLED`]th element of a large output is.
-    fn map(&self, error: &mut ErrorMeter, expensive: bool, expected: impl Fn(f64, f64) -> f64) -> Result<(), DeviceError> {
+    fn map(
+        &self,
+        error: &mut ErrorMeter,
+        expensive: bool,
+        expected: impl Fn(f64, f64) -> f64,
+    ) -> Result<(), DeviceError> {
         let output = self.output_index();
         let step = if expensive && self.spec(output)?.elements > WHOLE { SAMPLED } else { 1 };
         let filled = self.inputs.specs.iter().take_while(|spec| spec.role != Role::Output).count();
@@ -445,8 +450,7 @@ impl Check<'_> {
 
     /// Every element is where it belongs, and what lies beside the rows is as it was written.
     fn rearranged(&self, op: Rearrange, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-        let (new, angles, old) =
-            (self.inputs.element(0), self.inputs.element(1), self.inputs.element(op.y_index()));
+        let (new, angles, old) = (self.inputs.element(0), self.inputs.element(1), self.inputs.element(op.y_index()));
         self.each_chunk(op.y_index(), |start, found| {
             for (at, &found) in (start..).zip(found) {
                 error.compare(found, rearranged_element(&op, &new, &angles, at).unwrap_or_else(|| old(at)));

@@ -194,8 +194,7 @@ impl<'d> Load<'d> {
     /// What the GPU delivers when one launch takes `time_ns`.
     fn fields(&self, time_ns: f64) -> Result<Fields, Failure> {
         let Timed { device, operation, options, .. } = &self.timed;
-        let mut fields =
-            Fields::new().with("init", reference::init(operation)).with("time_us", time_ns / 1e3);
+        let mut fields = Fields::new().with("init", reference::init(operation)).with("time_us", time_ns / 1e3);
         self.timed.accuracy.set(&mut fields);
         if let Operation::Gemm(product) = operation {
             let rate = gigaflops(operation.flops(), time_ns);

@@ -2,10 +2,12 @@
 //! each computed again in f64 from what the device holds.
 
 use rsb_device::operation::{Attention, Elementwise, Gather, Gemm, Normalize, QuantizedProduct, Rearrange};
-use rsb_device::reference::{attended_row, elementwise, normalized_row, chain_tolerance, rearranged_element, tolerance};
+use rsb_device::reference::{
+    attended_row, chain_tolerance, elementwise, normalized_row, rearranged_element, tolerance,
+};
 use rsb_device::{Buffer, Operation, convert};
-use rsb_model::{Dtype, Reason};
 use rsb_model::random::Generator;
+use rsb_model::{Dtype, Reason};
 
 use super::block::Block;
 use super::matrix::{Matrix, quantized};

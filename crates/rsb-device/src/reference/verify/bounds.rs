@@ -75,9 +75,7 @@ impl ErrorBound {
             Operation::Convolution(op) => Self::rounded(op.dtype, op.terms()),
             Operation::Gemm(op) => Self::product(op),
             Operation::Quantized(op) => Self::rounded(op.dtype, op.k),
-            Operation::PeakArithmetic(op) => {
-                Self { sums: epsilon(op.result_dtype()) * steps(0), ..Self::EXACT }
-            }
+            Operation::PeakArithmetic(op) => Self { sums: epsilon(op.result_dtype()) * steps(0), ..Self::EXACT },
             Operation::Churn(_) => Self::rounded(Dtype::F64, 0),
         };
         let short_sums = if sums_in == Some(Dtype::F16) { STEPS_OF_SHORT_SUMS * epsilon(Dtype::F16) } else { 0.0 };
@@ -129,7 +127,9 @@ fn wide_sums(terms: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operation::{Attention, Elementwise, ElementwiseOp, Normalize, NormalizeOp, OutputWidth, QuantizedProduct};
+    use crate::operation::{
+        Attention, Elementwise, ElementwiseOp, Normalize, NormalizeOp, OutputWidth, QuantizedProduct,
+    };
 
     /// The bound that all operations had once: each term rounded in the type of the inputs.
     fn former(dtype: Dtype, terms: u64) -> f64 {

@@ -166,17 +166,11 @@ fn convolution_samples(channels: u64, points: u64) -> Vec<u64> {
 
 /// A convolution is linear in its weights: the sum of all output channels, each with a random sign, must be the convolution with the
 /// sum of their weights, at every point of every image. A wrong element shows wherever it is, for the cost of one channel of each group.
-fn check_all_channels(
-    check: &Check<'_>,
-    op: &Convolution,
-    size: (u64, u64),
-    scale: f64,
-) -> Result<(), DeviceError> {
+fn check_all_channels(check: &Check<'_>, op: &Convolution, size: (u64, u64), scale: f64) -> Result<(), DeviceError> {
     let (points, channels) = (size.0 * size.1, op.out_channels);
     let signs = signs(check, 0, channels);
-    let expected = check.expected("points", (op.batch * points) as usize, || {
-        signed_channels(&check.inputs, op, size, &signs)
-    });
+    let expected =
+        check.expected("points", (op.batch * points) as usize, || signed_channels(&check.inputs, op, size, &signs));
     let (mut sums, mut squares) = (vec![0.0; expected.len()], vec![0.0; expected.len()]);
     check.each_chunk(2, |start, found| {
         for (at, &found) in (start..).zip(found) {
