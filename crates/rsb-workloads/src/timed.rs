@@ -265,7 +265,7 @@ fn measure_again(mut measure: impl FnMut() -> Result<f64, Failure>) -> Result<f6
     const SLIGHTLY_NS: f64 = 1e5;
     let mut time = measure()?;
     for _ in 1..TRIES {
-        if time > 0.0 || time < -SLIGHTLY_NS || time.is_nan() {
+        if !(-SLIGHTLY_NS..=0.0).contains(&time) {
             break;
         }
         time = measure()?;

@@ -258,7 +258,8 @@ mod tests {
         let level = if cache > 128 * MIB { 3 } else { 2 };
         gpu.caches = vec![Cache { level, size_bytes: cache, shared_by: None }];
         let caches = vec![Cache { level: 3, size_bytes: 105 * MIB, shared_by: Some(32) }];
-        let host = DeviceInfo { units: threads, usable_memory_bytes: memory_bytes, caches, ..gpu.clone() };
+        let cpu = DeviceInfo { device: "cpu:0".parse().unwrap(), ..gpu.clone() };
+        let host = DeviceInfo { units: threads, usable_memory_bytes: memory_bytes, caches, ..cpu };
         let grids = grids_beside(breadth, &gpu, &host);
         let of_tier = grids.iter().filter(|grid| grid[0].1.iter().any(|name| name == tier));
         let sizes = of_tier.flat_map(|grid| &grid[1].1);
