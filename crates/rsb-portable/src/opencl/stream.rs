@@ -123,13 +123,13 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_a_fifth_off_most_of_the_time_is_not_believed() {
-        let reading =
-            |device_ms: f64, host_ms: f64| ClockReading { device_ns: 1e6 * device_ms, host_ns: 1e6 * host_ms };
         struct Row {
             name: &'static str,
             readings: [ClockReading; 3],
             clock: StreamClock,
         }
+        let reading =
+            |device_ms: f64, host_ms: f64| ClockReading { device_ns: 1e6 * device_ms, host_ns: 1e6 * host_ms };
         let alike = |name, reading, clock| Row { name, readings: [reading; 3], clock };
         for row in [
             alike("equal", reading(5.0, 5.0), StreamClock::Device),
