@@ -194,7 +194,7 @@ impl<'a> Session<'a> {
         }
         if let Some(work) = work {
             while side.measure < work {
-                let left = (work - side.measure).as_secs_f64() / side.of_iteration().max(1e-9);
+                let left = work.saturating_sub(side.measure).as_secs_f64() / side.of_iteration().max(1e-9);
                 // At most twice as many as so far: the first iterations may have been slow.
                 let iters = (left.ceil() as u64).clamp(1, side.warm_up.max(1));
                 side.sample(iters)?;
@@ -289,7 +289,7 @@ impl Side {
 
     /// Time of its samples.
     fn spent(&self) -> Duration {
-        self.measure - self.warmed
+        self.measure.saturating_sub(self.warmed)
     }
 
     /// Seconds that an iteration took so far, with what surrounds it.

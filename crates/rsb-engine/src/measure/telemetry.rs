@@ -129,6 +129,11 @@ mod tests {
 
     #[test]
     fn a_clock_that_rises_between_the_first_and_last_samples_is_said() {
+        struct Row {
+            clocks: &'static [f64],
+            since_ms: i64,
+            rise: Option<&'static str>,
+        }
         let taken = |clocks: &[f64]| {
             let sample = |(second, &sclk): (i64, &f64)| rsb_model::GpuSample {
                 timestamp_ms: Some(second * 100),
@@ -137,11 +142,6 @@ mod tests {
             };
             GpuTelemetry::of(&(0..).zip(clocks).map(sample).collect::<Vec<_>>())
         };
-        struct Row {
-            clocks: &'static [f64],
-            since_ms: i64,
-            rise: Option<&'static str>,
-        }
         for row in [
             Row { clocks: &[500.0, 900.0, 1700.0, 2100.0], since_ms: 0, rise: Some("from 500 to 2100 MHz") },
             // The same, of which the first two belong to the warm-up.
