@@ -144,6 +144,7 @@ pub enum Verb {
     /// Show this machine: CPU, memory, GPUs, drivers, frameworks
     Probe(ProbeArgs),
     /// Diagnose GPUs, drivers and permissions; exit 1 on errors
+    #[command(after_help = probe::EXIT_CODES)]
     Doctor(DoctorArgs),
     /// Show the capabilities and peak rates of the GPUs
     GpuCapability(ProbeArgs),

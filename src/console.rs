@@ -65,6 +65,10 @@ fn line(event: &Event) -> Option<String> {
         Event::BisectNarrowed { commits, steps } => {
             format!("{commits} commits are left, about {}", format_count(*steps, "step", "steps"))
         }
+        Event::CheckStarted { number, checks, name } => format!("check {number} of {checks}: {name}"),
+        Event::CheckEnded(check) => {
+            format!("check {}: {}", check.number, rsb_report::first_day::summary_of(check))
+        }
         _ => return None,
     })
 }

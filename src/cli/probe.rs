@@ -3,8 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use rsb_engine::first_day::CHECKS;
 
 use super::Places;
+
+/// Shown below the help of `doctor`.
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0  no error; with --first-day every check is ok, worth a look or skipped
+  1  an error; with --first-day a check failed
+  2  usage, configuration, or a directory that cannot be written
+  130  interrupted; with --first-day what was checked is kept";
 
 /// Arguments of `probe` and `gpu-capability`.
 #[derive(Debug, Clone, Args)]
@@ -28,10 +37,41 @@ pub struct DoctorArgs {
     /// Takes less than a minute, compares with the values saved before the software changed, and exits as `run` does.
     #[arg(long, conflicts_with = "sysfs_root")]
     pub baseline: bool,
+    /// Run 16 checks of a new card, with expected ranges, and write a folder
+    ///
+    /// Takes up to 30 minutes with a GPU and 5 minutes without. Exits 1 if a check failed; a value outside its range is no failure.
+    #[arg(long, conflicts_with_all = ["sysfs_root", "baseline"])]
+    pub first_day: bool,
+    /// Run only check N of --first-day, from 1 to 16
+    #[arg(long, value_name = "N", requires = "first_day", value_parser = parse_check)]
+    pub check: Option<u8>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
     /// Where things are kept
-    #[command(flatten, next_help_heading = "Places, with --baseline")]
+    #[command(flatten, next_help_heading = "Places, with --baseline or --first-day")]
     pub places: Places,
+}
+
+/// The number of a check of the first day.
+fn parse_check(text: &str) -> Result<u8, String> {
+    let number = text.parse().ok().filter(|number| CHECKS.iter().any(|check| check.number == *number));
+    number.ok_or_else(|| {
+        let names: Vec<String> = CHECKS.iter().map(|check| format!("{} {}", check.number, check.name)).collect();
+        format!("the checks are {}", names.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_a_number_of_the_list() {
+        assert_eq!((parse_check("1"), parse_check("16")), (Ok(1), Ok(16)));
+        for wrong in ["0", "17", "x", "-1", "1.5", "", "256"] {
+            let why = parse_check(wrong).unwrap_err();
+            assert!(why.contains("1 inventory") && why.contains("16 the same again"), "{wrong}: {why}");
+        }
+    }
 }

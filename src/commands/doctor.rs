@@ -1,5 +1,6 @@
 //! What is wrong here, and how to cure it; on demand also what the machine reaches.
 
+mod first_day;
 mod installation;
 
 use rsb_model::finding::FindingSeverity;
@@ -12,10 +13,13 @@ use crate::show;
 /// The verb `doctor`.
 ///
 /// # Errors
-/// When the directory named is not there, or a baseline is asked for and cannot be measured or kept.
+/// When the directory named is not there, or a baseline or a first day is asked for and cannot be measured or kept.
 pub fn run(args: &DoctorArgs, style: Style) -> CliResult {
     if args.baseline {
         return installation::establish(args, style);
+    }
+    if args.first_day {
+        return first_day::run(args, style);
     }
     let findings = rsb_probe::doctor::examine(&super::probe::options(args.sysfs_root.as_ref())?);
     let text =

@@ -50,6 +50,13 @@ impl Progress {
             Event::ReplicateStarted { case, step, steps } if self.is_terminal => self.draw(case, *step, *steps),
             Event::ReplicateStarted { case, step, steps } => self.announce(case, *step, *steps),
             Event::CaseUpdated(result) => self.show_result(result),
+            // Each check measures a plan of its own, with a bar of its own.
+            Event::CheckStarted { .. } => self.began = Instant::now(),
+            Event::CheckEnded(_) => {
+                if let Some(bar) = self.bar.take() {
+                    bar.finish_and_clear();
+                }
+            }
             Event::RunEnded(_) => {
                 if let Some(bar) = self.bar.take() {
                     bar.finish_and_clear();

@@ -6,10 +6,11 @@ use clap::Command;
 
 const PROGRAM: &str = "rusty-stack-bench";
 
-/// The README, the pages of docs and the list of commands.
+/// The README, the pages of docs and of its how-to guides, and the list of commands.
 fn documents() -> Vec<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let pages = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let dirs = ["docs", "docs/how-to"].map(|dir| std::fs::read_dir(root.join(dir)).unwrap());
+    let pages = dirs.into_iter().flatten().map(|entry| entry.unwrap().path());
     let pages = pages.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
     pages.chain([root.join("README.md"), root.join("AGENTS.md")]).collect()
 }

@@ -49,6 +49,7 @@ fn schemas_follow_the_types() {
         ("comparison-result", schema_of::<rsb_model::ComparisonResult>()),
         ("compatibility", schema_of::<rsb_model::record::CompatibilityDocument>()),
         ("component-benchmark-result", schema_of::<rsb_model::ComponentBenchmarkResult>()),
+        ("first-day", schema_of::<rsb_model::record::FirstDayDocument>()),
         ("health", schema_of::<rsb_model::record::HealthDocument>()),
         ("models", schema_of::<rsb_model::record::ModelsDocument>()),
         ("performance-baseline", schema_of::<rsb_model::record::PerformanceBaseline>()),
@@ -74,6 +75,17 @@ fn schema_of<T: JsonSchema>() -> Schema {
 #[test]
 fn the_page_of_architectures_follows_the_table() {
     check(&root().join("docs/architectures.md"), &rsb_report::architectures::markdown());
+}
+
+#[test]
+fn the_first_day_shows_its_checks_and_expected_ranges() {
+    let path = root().join("docs/how-to/first-day.md");
+    let mut checks = String::from("| # | check | a miss means |\n|--:|---|---|\n");
+    for check in &rsb_engine::first_day::CHECKS {
+        writeln!(checks, "| {} | {} | {} |", check.number, check.name, check.meaning).unwrap();
+    }
+    check_section(&path, "checks", &checks);
+    check_section(&path, "expected ranges", rsb_engine::first_day::markdown().trim_end());
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod cpu_power;
 mod documented_commands;
 #[cfg(feature = "rocm")]
 mod fake_gpu;
+mod first_day;
 mod first_screen;
 mod gate;
 mod gate_beside;

@@ -11,6 +11,7 @@ pub mod custom;
 pub mod directories;
 mod error;
 mod factors;
+pub mod first_day;
 pub mod frameworks;
 pub mod gate;
 pub mod harness;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::case::Case;
 use crate::ids::RunId;
-use crate::record::BenchmarkResult;
+use crate::record::{BenchmarkResult, CheckResult};
 
 /// One thing that happened. Whoever listens never changes what is measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,6 +83,17 @@ pub enum Event {
         /// About so many steps to go.
         steps: usize,
     },
+    /// A check of the first day begins.
+    CheckStarted {
+        /// Its number.
+        number: u8,
+        /// How many checks there are.
+        checks: usize,
+        /// Its name.
+        name: String,
+    },
+    /// A check of the first day has ended.
+    CheckEnded(Box<CheckResult>),
     /// Something that a person should know and that changes nothing about how it goes on.
     Notice(Notice),
 }

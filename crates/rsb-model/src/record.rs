@@ -3,6 +3,7 @@
 mod compared;
 mod comparison;
 mod device_metrics;
+mod first_day;
 mod health;
 mod installation;
 mod models;
@@ -28,6 +29,9 @@ pub use comparison::{
     Severity, SignificantChange, comparison_id,
 };
 pub use device_metrics::{DeviceMetrics, GpuModelMetrics, LayerTime};
+pub use first_day::{
+    CheckCounts, CheckResult, CheckStatus, CheckValue, CheckedDevice, ExpectedRange, FirstDayDocument,
+};
 pub use health::{HealthDocument, HealthItem, Recommendation};
 pub use installation::{InstallationInfo, PerformanceBaseline};
 pub use models::{

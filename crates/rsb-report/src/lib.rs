@@ -24,6 +24,7 @@ pub mod comparison;
 pub mod doctor;
 pub mod document;
 pub mod environment;
+pub mod first_day;
 pub mod gate;
 mod gpus;
 pub mod health;

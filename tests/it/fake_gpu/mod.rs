@@ -13,4 +13,4 @@ mod profiler;
 mod sensors;
 mod several_gpus;
 mod suites;
-mod support;
+pub mod support;

@@ -38,6 +38,10 @@ pub fn as_child_of(backends: &Registry) -> Option<ExitCode> {
             let answered = rsb_device::child::answer_compiles(backends, &backend, arguments.next().as_deref());
             Some(if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
+        crate::first_day::CHILD_ARGUMENT => {
+            die_with_parent();
+            Some(crate::first_day::as_child(backends, arguments))
+        }
         _ => None,
     }
 }

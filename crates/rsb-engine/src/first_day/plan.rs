@@ -1,0 +1,238 @@
+//! Which cases each check takes on a device. Pure.
+
+use rsb_device::DeviceInfo;
+use rsb_model::shape::format_bytes;
+use rsb_model::{BackendId, DeviceType, Profile, Suite};
+
+use super::expected;
+use crate::measure::{Count, Settings};
+use crate::plan::{CustomEntry, Machine, Plan, PlanError, Selection, plan};
+use crate::suites;
+
+/// The checks whose first case is measured again in the end.
+pub(super) const AGAIN: [u8; 5] = [7, 10, 11, 12, 13];
+
+/// A side of the products that keep a card busy.
+const LARGE_PRODUCT: &str = "8192x8192x8192";
+
+/// The devices to check: those that `selection` names; else the first card of each backend; without any card the first
+/// device of each backend, so that drivers for the CPU are checked where nothing else can be.
+///
+/// # Errors
+/// When `selection` names a device that is not here.
+pub(super) fn targets(selection: &Selection, machine: &Machine) -> Result<Vec<DeviceInfo>, PlanError> {
+    let asked = Selection { names: vec!["control".to_owned()], axes: Vec::new(), ..selection.clone() };
+    let chosen = plan(&asked, machine)?.devices;
+    if !selection.devices.is_empty() {
+        return Ok(chosen);
+    }
+    let cards: Vec<DeviceInfo> =
+        chosen.iter().filter(|device| device.device_type != DeviceType::Cpu).cloned().collect();
+    let pool = match (cards.is_empty(), selection.backend) {
+        (false, _) => cards,
+        (true, Some(_)) => chosen,
+        (true, None) => machine.devices.clone(),
+    };
+    let mut targets: Vec<DeviceInfo> = Vec::new();
+    for device in pool {
+        if targets.iter().all(|known| known.device.backend != device.device.backend) {
+            targets.push(device);
+        }
+    }
+    Ok(targets)
+}
+
+/// Whether `device` is real hardware of its own, on which times mean something.
+pub(super) fn is_card(device: &DeviceInfo) -> bool {
+    device.device_type == DeviceType::Gpu
+}
+
+/// The cases of check `number` on all of `devices`.
+///
+/// # Errors
+/// When an entry of this module names an axis that a benchmark lacks.
+pub(super) fn of_check(number: u8, devices: &[DeviceInfo], machine: &Machine) -> Result<Plan, PlanError> {
+    let mut whole = Plan::default();
+    for device in devices {
+        let selection = Selection {
+            names: Vec::new(),
+            suite: Suite::Custom,
+            custom: entries(number, device, machine),
+            backend: Some(device.device.backend),
+            devices: vec![device.device.index],
+            models: Vec::new(),
+            axes: Vec::new(),
+            profile: profile(number, is_card(device)),
+        };
+        if selection.custom.is_empty() {
+            continue;
+        }
+        let mut own = plan(&selection, machine)?;
+        if number == 7 {
+            keep_largest(&mut own);
+        }
+        whole.cases.extend(own.cases);
+        whole.skipped.extend(own.skipped);
+        whole.failed.extend(own.failed);
+        whole.devices.extend(own.devices);
+    }
+    Ok(whole)
+}
+
+/// How check `number` is measured.
+pub(super) fn settings(number: u8, has_card: bool) -> Settings {
+    let settings = Settings::of(profile(number, has_card));
+    let replicates = if number == 3 || has_card && number != 4 && number != 11 { 3 } else { 1 };
+    Settings { replicates: Count::asked(replicates), ..settings }
+}
+
+/// Peaks of matrix units of a card are kept up for seconds; elsewhere every case is short.
+const fn profile(number: u8, has_card: bool) -> Profile {
+    if number == 11 && has_card { Profile::Standard } else { Profile::Quick }
+}
+
+/// Leaves the cases of the largest size: what no cache holds.
+fn keep_largest(plan: &mut Plan) {
+    let size = |case: &rsb_model::Case| case.params.get_with("size", rsb_model::shape::parse_bytes).unwrap_or(0);
+    let most = plan.cases.iter().map(size).max().unwrap_or(0);
+    plan.cases.retain(|case| size(case) == most);
+}
+
+fn entry(benchmark: &str, axes: &[(&str, &[&str])]) -> CustomEntry {
+    let axis = |(name, values): &(&str, &[&str])| {
+        ((*name).to_owned(), values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
+    };
+    CustomEntry { benchmark: benchmark.to_owned(), axes: axes.iter().map(axis).collect() }
+}
+
+fn entries(number: u8, device: &DeviceInfo, machine: &Machine) -> Vec<CustomEntry> {
+    let (card, is_cpu) = (is_card(device), device.device.is_cpu());
+    let narrow = if card { "f16" } else { "f32" };
+    match number {
+        3 => vec![entry("control", &[])],
+        4 => suites::benchmarks(Suite::Quick).into_iter().map(|name| entry(name, &[])).collect(),
+        6 if !is_cpu => vec![entry("launch-latency", &[])],
+        7 => vec![bandwidth(card)],
+        8 => vec![entry(
+            "memory-bandwidth",
+            &[
+                ("operation", &["copy"]),
+                ("dtype", &["f32"]),
+                ("size", &["1MiB"]),
+                ("stores", &["temporal"]),
+                ("cache", &["hot", "cold"]),
+            ],
+        )],
+        9 => vec![latency(device)],
+        10 if by_vendor(device) => vec![entry("compute-peak", &[("dtype", &["f32", "f64", "f16"])])],
+        10 => vec![entry("compute-peak", &[("dtype", &["f32", "f64"]), ("threads", &["1"])])],
+        11 if !is_cpu => vec![entry("tensor-core", &[])],
+        12 => products(device),
+        13 if !is_cpu => vec![entry(
+            "memory-transfer",
+            &[
+                ("direction", &["host-to-device", "device-to-host", "bidirectional"]),
+                ("host_memory", &["pinned", "pageable"]),
+                ("size", &[if card { "256MiB" } else { "4MiB" }]),
+            ],
+        )],
+        14 => vec![entry(
+            "inference",
+            &[
+                ("phase", &["decode"]),
+                ("dtype", &[narrow]),
+                ("heads", &[if card { "12x64" } else { "4x32" }]),
+                ("launch_mode", &["stream", "graph"]),
+            ],
+        )],
+        15 => collectives(device, machine),
+        _ => Vec::new(),
+    }
+}
+
+fn by_vendor(device: &DeviceInfo) -> bool {
+    matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda)
+}
+
+fn bandwidth(card: bool) -> CustomEntry {
+    let mut entry = entry(
+        "memory-bandwidth",
+        &[
+            ("operation", &["copy", "read", "triad"]),
+            ("dtype", &["f32"]),
+            ("stores", &["temporal"]),
+            ("cache", &["hot"]),
+        ],
+    );
+    if card {
+        entry.axes.push(("size".to_owned(), vec!["1GiB".to_owned()]));
+    }
+    entry
+}
+
+/// A walk in each cache and beyond all: the sizes that the table of this card has ranges for, else by its caches.
+fn latency(device: &DeviceInfo) -> CustomEntry {
+    const SMALLEST: u64 = 16 << 10;
+    let known = expected::card(device).map(|card| card.ranges).unwrap_or_default();
+    let mut sizes: Vec<String> =
+        known.iter().filter_map(|row| row.quantity.strip_prefix("latency ")).map(str::to_owned).collect();
+    if sizes.is_empty() {
+        let mut bytes: Vec<u64> = device.caches.iter().map(|cache| cache.size_bytes / 2).collect();
+        let most = if is_card(device) { 1 << 30 } else { 256 << 20 };
+        let beyond = device.last_level_cache_bytes().unwrap_or(32 << 20).saturating_mul(4);
+        bytes.push(beyond.next_power_of_two().clamp(64 << 20, most));
+        bytes.push(SMALLEST);
+        bytes.retain(|size| *size >= SMALLEST);
+        rsb_model::order::by(&mut bytes, Ord::cmp);
+        bytes.dedup();
+        sizes = bytes.into_iter().map(format_bytes).collect();
+    }
+    let mut entry = entry("memory-latency", &[("path", &["vector"])]);
+    entry.axes.push(("size".to_owned(), sizes));
+    entry
+}
+
+fn products(device: &DeviceInfo) -> Vec<CustomEntry> {
+    if !is_card(device) {
+        let shape: &[&str] = if device.device.is_cpu() { &["1024x1024x1024"] } else { &["256x256x256"] };
+        return vec![entry("gemm", &[("dtype", &["f32"]), ("shape", shape)])];
+    }
+    let large: (&str, &[&str]) = ("shape", &[LARGE_PRODUCT]);
+    let libraries: &[&str] = match device.device.backend {
+        BackendId::Rocm => &["rocblas", "hipblaslt"],
+        BackendId::Cuda => &["cublas", "cublaslt"],
+        _ => return vec![entry("gemm", &[("dtype", &["f16"]), ("shape", &["4096x4096x4096"])])],
+    };
+    vec![
+        entry("gemm", &[("dtype", &["bf16", "f16"]), large, ("provider", libraries)]),
+        entry("gemm", &[("dtype", &["fp8"]), large, ("transpose", &["nt"])]),
+    ]
+}
+
+/// Every collective by the vendor's library, and our own ring; nothing with fewer than two GPUs of one backend.
+fn collectives(device: &DeviceInfo, machine: &Machine) -> Vec<CustomEntry> {
+    let count = gpus_of(device.device.backend, machine);
+    let library: &[&str] = match device.device.backend {
+        BackendId::Rocm => &["rccl"],
+        BackendId::Cuda => &["nccl"],
+        _ => return Vec::new(),
+    };
+    if count < 2 || device.device.index != 0 {
+        return Vec::new();
+    }
+    let gpus: &[&str] = if count >= 8 { &["2", "8"] } else { &["2"] };
+    let sizes: &[&str] = if is_card(device) { &["8MiB", "1GiB"] } else { &["1MiB"] };
+    let by = |backend: &[&str], operations: &[&str]| {
+        let what = [("communication_backend", backend), ("operation", operations), ("num_gpus", gpus)];
+        let how: [(&str, &[&str]); 3] = [("dtype", &["f32"]), ("size", sizes), ("placement", &["out-of-place"])];
+        entry("all-reduce", &[what, how].concat())
+    };
+    vec![by(library, COLLECTIVES), by(&["ring"], &["all-reduce"])]
+}
+
+const COLLECTIVES: &[&str] = &["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "send-receive"];
+
+/// How many devices of `backend` are here.
+pub(super) fn gpus_of(backend: BackendId, machine: &Machine) -> usize {
+    machine.devices.iter().filter(|device| device.device.backend == backend).count()
+}

@@ -1,0 +1,104 @@
+//! Removes the names of the host and the user from what is attached to an issue.
+
+use serde_json::Value;
+
+/// Names that are left out, each with what replaces it.
+#[derive(Debug, Clone, Default)]
+pub struct Redaction {
+    /// Replaced wherever they occur: directories of the user.
+    paths: Vec<String>,
+    /// Replaced as whole words.
+    names: Vec<(String, &'static str)>,
+}
+
+/// Names that say nothing about a person or a machine, and are words of the documents themselves.
+const ORDINARY: &[&str] = &[
+    "root",
+    "user",
+    "users",
+    "home",
+    "admin",
+    "guest",
+    "test",
+    "bench",
+    "localhost",
+    "host",
+    "cpu",
+    "gpu",
+    "amd",
+    "nvidia",
+    "intel",
+    "rocm",
+    "cuda",
+    "vulkan",
+    "opencl",
+    "oneapi",
+    "linux",
+    "ubuntu",
+    "debian",
+    "fedora",
+    "ci",
+    "runner",
+];
+
+impl Redaction {
+    /// Leaves out `user`, `host` and the directory `home`. Ordinary words such as `root` stay: they tell nothing.
+    pub fn new(user: Option<&str>, host: Option<&str>, home: Option<&str>) -> Self {
+        let is_told = |name: &&str| name.len() > 1 && !ORDINARY.contains(&name.to_ascii_lowercase().as_str());
+        let mut names: Vec<(String, &'static str)> = Vec::new();
+        names.extend(user.filter(is_told).map(|name| (name.to_owned(), "USER")));
+        names.extend(host.filter(is_told).map(|name| (name.to_owned(), "HOST")));
+        // The name without its domain occurs alone, too.
+        let first = host.and_then(|host| host.split_once('.')).map(|(first, _)| first);
+        names.extend(first.filter(is_told).map(|name| (name.to_owned(), "HOST")));
+        let is_own = |home: &&str| home.len() > 1 && *home != "/root";
+        Self { paths: home.filter(is_own).map(str::to_owned).into_iter().collect(), names }
+    }
+
+    /// That of this process.
+    pub fn here(user: Option<&str>) -> Self {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let user = user.map(str::to_owned).or_else(|| variable("USER")).or_else(|| variable("LOGNAME"));
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Self::new(user.as_deref(), Some(&host), variable("HOME").as_deref())
+    }
+
+    /// `text` without the names.
+    pub fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for path in &self.paths {
+            text = text.replace(path.as_str(), "~");
+        }
+        for (name, instead) in &self.names {
+            text = replace_word(&text, name, instead);
+        }
+        text
+    }
+
+    /// Leaves the names out of every string in `value`; names of fields stay.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.text(text),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.value(value)),
+            Value::Object(members) => members.values_mut().for_each(|value| self.value(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+/// Replaces `word` in `text` if no letter, digit or underscore is next to it.
+fn replace_word(text: &str, word: &str, instead: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(word) {
+        let (before, found) = rest.split_at(at);
+        let after = found.strip_prefix(word).unwrap_or_default();
+        let before_word = before.chars().next_back().or_else(|| out.chars().next_back());
+        let is_word = !before_word.is_some_and(is_part) && !after.chars().next().is_some_and(is_part);
+        out.push_str(before);
+        out.push_str(if is_word { instead } else { word });
+        rest = after;
+    }
+    out + rest
+}

@@ -1,0 +1,382 @@
+//! Other programs that measure or list the same: where they are, how they are asked, and what their output says.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rsb_model::{BackendId, DeviceRef, Reason, Unit};
+use rsb_store::import::{self, Format};
+use timed_child::Stderr;
+
+use super::evidence::{ListedGpu, Loads, OwnCase, Rival};
+
+/// How long one of these programs may take.
+const LIMIT: Duration = Duration::from_mins(2);
+
+/// Where programs are looked for: PATH, then the directories of an installation of ROCm.
+pub(super) fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::env::split_paths(&path).chain(rocm_dirs(&["bin"]));
+    dirs.map(|dir| dir.join(name)).find(|program| program.is_file())
+}
+
+/// Directories below ROCm's own: that of `ROCM_PATH`, else the usual one.
+fn rocm_dirs(below: &[&str]) -> Vec<PathBuf> {
+    let root = std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
+    below.iter().map(|dir| root.join(dir)).collect()
+}
+
+/// Runs `program` to its end and returns what it wrote.
+///
+/// # Errors
+/// When it cannot be started, fails, or takes longer than the limit.
+pub(super) fn output(program: &Path, arguments: &[String]) -> Result<String, Reason> {
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let failed = |why: String| Reason::new(name.clone(), why, "run it alone to see what it says");
+    let answer = timed_child::run(Command::new(program).args(arguments), Stderr::Keep, LIMIT)
+        .map_err(|error| failed(format!("cannot start it: {error}")))?;
+    match answer.status {
+        Some(status) if status.success() => Ok(answer.stdout),
+        Some(status) => {
+            let last = answer.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+            Err(failed(format!("{status} {last}").trim_end().to_owned()))
+        }
+        None => Err(failed(format!("it did not end within {} s", LIMIT.as_secs()))),
+    }
+}
+
+fn not_installed(name: &str) -> Reason {
+    Reason::new(name, "it is not installed", format!("install it and put {name} on PATH to compare with it"))
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+// Inventory.
+
+/// The tool that lists the GPUs of `backend`, its arguments, and what reads its output.
+pub(super) struct ListTool {
+    pub(super) backend: BackendId,
+    pub(super) name: &'static str,
+    arguments: &'static str,
+    read: fn(&str) -> Vec<ListedGpu>,
+    /// Variables that hide GPUs from programs and not from this tool.
+    pub(super) hiding: &'static [&'static str],
+}
+
+/// Every such tool.
+pub(super) const LIST_TOOLS: [ListTool; 2] = [
+    ListTool {
+        backend: BackendId::Rocm,
+        name: "rocminfo",
+        arguments: "",
+        read: rocminfo,
+        hiding: &["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"],
+    },
+    ListTool {
+        backend: BackendId::Cuda,
+        name: "nvidia-smi",
+        arguments: "--query-gpu=name,pci.bus_id,compute_cap,clocks.max.sm --format=csv,noheader,nounits",
+        read: nvidia_smi,
+        hiding: &["CUDA_VISIBLE_DEVICES"],
+    },
+];
+
+impl ListTool {
+    /// What it lists here; nothing if it is not installed.
+    pub(super) fn ask(&self) -> Option<Result<Vec<ListedGpu>, Reason>> {
+        let program = find(self.name)?;
+        Some(output(&program, &words(self.arguments)).map(|text| (self.read)(&text)))
+    }
+}
+
+/// Reads the output of rocminfo: a block of `name: value` for each agent, of which the GPUs count.
+pub(super) fn rocminfo(text: &str) -> Vec<ListedGpu> {
+    let mut gpus = Vec::new();
+    for agent in text.split("\nAgent ").skip(1) {
+        let value = |name: &str| {
+            let mut lines = agent.lines().filter_map(|line| line.split_once(':'));
+            lines.find(|(known, _)| known.trim() == name).map(|(_, value)| value.trim().to_owned())
+        };
+        if value("Device Type").as_deref() != Some("GPU") {
+            continue;
+        }
+        let number = |name: &str| value(name)?.split(['(', ' ']).next()?.parse::<u64>().ok();
+        gpus.push(ListedGpu {
+            name: value("Marketing Name").unwrap_or_default(),
+            arch: value("Name"),
+            units: number("Compute Unit").and_then(|units| u32::try_from(units).ok()),
+            max_clock_mhz: number("Max Clock Freq. (MHz)").map(|clock| clock as f64),
+            pci_address: number("BDFID").map(|bdf| pci_address(number("Domain").unwrap_or(0), bdf)),
+        });
+    }
+    gpus
+}
+
+/// Bus, device and function in one number, as HSA has them.
+fn pci_address(domain: u64, bdf: u64) -> String {
+    format!("{domain:04x}:{:02x}:{:02x}.{}", (bdf >> 8) & 0xff, (bdf >> 3) & 0x1f, bdf & 7)
+}
+
+/// Reads the output of nvidia-smi: name, address, compute capability and highest clock.
+pub(super) fn nvidia_smi(text: &str) -> Vec<ListedGpu> {
+    let mut gpus = Vec::new();
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        let [name, address, capability, clock] = fields.as_slice() else { continue };
+        // It writes domains with eight digits, sysfs with four.
+        let address = address.to_lowercase();
+        let address =
+            address.strip_prefix("0000").filter(|rest| rest.len() == 12).map_or(address.clone(), str::to_owned);
+        gpus.push(ListedGpu {
+            name: (*name).to_owned(),
+            arch: Some(format!("sm_{}", capability.replace('.', ""))),
+            units: None,
+            max_clock_mhz: clock.parse().ok(),
+            pci_address: Some(address),
+        });
+    }
+    gpus
+}
+
+// The pointer chase.
+
+/// The kernel that `memory-latency` runs on ROCm and CUDA.
+const CHASE: &str = "rsb_pointer_chase";
+
+/// How the pointer chase in the code object `code` reads memory, by the disassembler of ROCm.
+pub(super) fn chase_loads(code: &Path) -> Loads {
+    let dirs = rocm_dirs(&["llvm/bin", "lib/llvm/bin"]);
+    let Some(program) = dirs.into_iter().map(|dir| dir.join("llvm-objdump")).find(|program| program.is_file()) else {
+        let why = "ROCm's llvm-objdump is not installed";
+        return Loads::Unknown(Reason::new("disassembly", why, "install rocm-llvm, or set ROCM_PATH"));
+    };
+    let arguments = ["-d".to_owned(), format!("--disassemble-symbols={CHASE}"), code.display().to_string()];
+    match output(&program, &arguments) {
+        Ok(text) => loads_of(&text),
+        Err(reason) => Loads::Unknown(reason),
+    }
+}
+
+/// One instruction of a disassembly.
+struct Instruction<'t> {
+    mnemonic: &'t str,
+    address: u64,
+    /// Where it branches to, if it does.
+    target: Option<u64>,
+}
+
+/// Reads a disassembly by llvm-objdump. The arguments of any kernel are read by scalar loads, so what counts is the loop:
+/// a chase through the vector caches has a vector load in each.
+pub(super) fn loads_of(disassembly: &str) -> Loads {
+    let unknown = |why: &str| Loads::Unknown(Reason::new("disassembly", why, "report this with the version of ROCm"));
+    let heading = format!("<{CHASE}>:");
+    let Some((before, body)) = disassembly.split_once(&heading) else {
+        return unknown("it lacks the pointer chase");
+    };
+    let start = before.lines().last().and_then(|line| u64::from_str_radix(line.trim(), 16).ok()).unwrap_or(0);
+    let body = body.split_once(">:").map_or(body, |(own, _)| own);
+    let code: Vec<Instruction<'_>> = body.lines().filter_map(|line| instruction(line, start)).collect();
+    let is_vector = |instruction: &Instruction<'_>| {
+        ["global_load", "flat_load", "buffer_load"].iter().any(|load| instruction.mnemonic.starts_with(load))
+    };
+    let mut loops = 0;
+    for branch in &code {
+        let Some(target) = branch.target.filter(|target| *target <= branch.address) else { continue };
+        let mut inside = code.iter().filter(|one| (target..=branch.address).contains(&one.address));
+        if !inside.any(is_vector) {
+            return Loads::Scalar;
+        }
+        loops += 1;
+    }
+    if loops > 0 { Loads::Vector } else { unknown("the pointer chase has no loop in it") }
+}
+
+/// Reads a line such as `s_cbranch_scc1 65520 // 000000001010: BF85FFF0 <rsb_pointer_chase+0x8>`.
+fn instruction(line: &str, start: u64) -> Option<Instruction<'_>> {
+    let (text, comment) = line.split_once("//")?;
+    let (address, rest) = comment.trim().split_once(':')?;
+    let offset = rest.split_once(&format!("<{CHASE}+0x")).and_then(|(_, offset)| offset.split_once('>'));
+    Some(Instruction {
+        mnemonic: text.split_whitespace().next()?,
+        address: u64::from_str_radix(address, 16).ok()?,
+        target: offset.and_then(|(offset, _)| u64::from_str_radix(offset, 16).ok()).map(|offset| start + offset),
+    })
+}
+
+// The same work by other programs.
+
+/// One GiB of f32 in each array, as ours have.
+const ELEMENTS: &str = "268435456";
+
+/// `BabelStream` for `device`, next to the copy of `memory-bandwidth`.
+pub(super) fn babelstream(device: DeviceRef) -> Rival {
+    let names: &[&str] = match device.backend {
+        BackendId::Rocm => &["hip-stream", "rocm-stream"],
+        BackendId::Cuda => &["cuda-stream"],
+        _ => &["ocl-stream"],
+    };
+    let index = device.index;
+    let arguments = words(&format!("--csv --float --numtimes 50 --arraysize {ELEMENTS} --device {index}"));
+    let program = names.iter().find_map(|name| find(name));
+    let rate = match program {
+        None => Err(not_installed(names[0])),
+        Some(program) => output(&program, &arguments).and_then(|text| {
+            copy_of_babelstream(&text).ok_or_else(|| unreadable("BabelStream", "a row `Copy` with max_mbytes_per_sec"))
+        }),
+    };
+    Rival {
+        device,
+        tool: "BabelStream".to_owned(),
+        own: OwnCase {
+            benchmark: "memory-bandwidth",
+            params: &[("operation", "copy"), ("dtype", "f32")],
+            field: "bandwidth_gb_s",
+            unit: Unit::GigabytesPerSecond,
+        },
+        rate,
+        below_percent: 5.0,
+        above_percent: Some(5.0),
+    }
+}
+
+fn unreadable(tool: &str, lacks: &str) -> Reason {
+    Reason::new(tool, format!("its output lacks {lacks}"), "run it alone to see what it says")
+}
+
+/// The rate of `Copy` in GB/s, from the CSV of `BabelStream`.
+pub(super) fn copy_of_babelstream(text: &str) -> Option<f64> {
+    let mut columns: Option<usize> = None;
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        match fields.first().copied() {
+            Some("function") => columns = fields.iter().position(|name| *name == "max_mbytes_per_sec"),
+            Some("Copy") => return Some(fields.get(columns?)?.parse::<f64>().ok()? / 1e3),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The vendor's own measurement of a large f16 product on `device`.
+pub(super) fn products(device: DeviceRef, torch: Option<&Path>) -> Vec<Rival> {
+    let size = "-m 8192 -n 8192 -k 8192 --alpha 1 --beta 0 --cold_iters 5 --iters 20";
+    let index = device.index;
+    let mut rivals = Vec::new();
+    if device.backend == BackendId::Rocm {
+        let types = "--a_type f16_r --b_type f16_r --c_type f16_r --d_type f16_r --compute_type f32_r";
+        let leading = "--lda 8192 --ldb 8192 --ldc 8192 --ldd 8192";
+        let arguments = format!("-f gemm_ex --transposeA N --transposeB N {size} {types} {leading} --device {index}");
+        rivals.push(by_bench(device, "rocblas-bench", &arguments, Format::RocblasBench, BY_ROCBLAS));
+        let arguments = format!("--transA N --transB N {size} --precision f16_r --compute_type f32_r --device {index}");
+        rivals.push(by_bench(device, "hipblaslt-bench", &arguments, Format::HipblasltBench, BY_HIPBLASLT));
+    }
+    if let Some(python) = torch {
+        let arguments = ["-c".to_owned(), TORCH_PRODUCT.to_owned(), index.to_string()];
+        let rate = output(python, &arguments).and_then(|text| {
+            let number = text.lines().rev().find_map(|line| line.trim().parse::<f64>().ok());
+            number.ok_or_else(|| unreadable("PyTorch", "a number"))
+        });
+        rivals.push(product_rival(device, "PyTorch", rate, ANY_PROVIDER, 2.0, None));
+    }
+    rivals
+}
+
+type Params = &'static [(&'static str, &'static str)];
+
+const BY_ROCBLAS: Params = &[("dtype", "f16"), ("provider", "rocblas")];
+const BY_HIPBLASLT: Params = &[("dtype", "f16"), ("provider", "hipblaslt")];
+const ANY_PROVIDER: Params = &[("dtype", "f16")];
+
+fn by_bench(device: DeviceRef, name: &'static str, arguments: &str, format: Format, params: Params) -> Rival {
+    let rate = match find(name) {
+        None => Err(not_installed(name)),
+        Some(program) => output(&program, &words(arguments)).and_then(|text| best_product(name, &text, format)),
+    };
+    product_rival(device, name, rate, params, 3.0, Some(3.0))
+}
+
+fn product_rival(
+    device: DeviceRef,
+    tool: &str,
+    rate: Result<f64, Reason>,
+    params: Params,
+    below_percent: f64,
+    above_percent: Option<f64>,
+) -> Rival {
+    let own = OwnCase { benchmark: "gemm", params, field: "tflops", unit: Unit::Teraflops };
+    Rival { device, tool: tool.to_owned(), own, rate, below_percent, above_percent }
+}
+
+/// The best rate in TFLOP/s that the output of a vendor's benchmark holds, read as `import` reads it.
+pub(super) fn best_product(name: &str, text: &str, format: Format) -> Result<f64, Reason> {
+    let unread = |why: String| Reason::new(name, why, "run it alone to see what it says");
+    let file = tempfile::NamedTempFile::new().map_err(|error| unread(error.to_string()))?;
+    std::fs::write(file.path(), text).map_err(|error| unread(error.to_string()))?;
+    let run = import::import(file.path(), Some(format)).map_err(|error| unread(error.to_string()))?;
+    let rates = run.benchmarks.iter().filter_map(|result| result.fields()?.number("gflops"));
+    rates.reduce(f64::max).map(|gflops| gflops / 1e3).ok_or_else(|| unreadable(name, "a rate"))
+}
+
+/// A product in f16 by `torch.matmul`, timed by events. Its last line is the rate in TFLOP/s.
+const TORCH_PRODUCT: &str = "\
+import sys, torch
+n, device = 8192, torch.device('cuda', int(sys.argv[1]))
+a, b = (torch.rand(n, n, device=device).sub_(0.5).half() for _ in range(2))
+def run(times):
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(times):
+        torch.matmul(a, b)
+    end.record()
+    torch.cuda.synchronize(device)
+    return start.elapsed_time(end) / times
+with torch.cuda.device(device):
+    run(50)
+    print(2 * n**3 / min(run(20) for _ in range(3)) / 1e9)
+";
+
+// Kernel times.
+
+/// The time of the copy kernel in microseconds, from the files that the profiler `tool` left.
+pub(super) fn kernel_time_of(tool: &'static str, files: &[PathBuf]) -> Result<f64, Reason> {
+    let file = |ending: &str| files.iter().find(|file| file.to_string_lossy().ends_with(ending));
+    let trace = if tool == "nsys" {
+        let report = file(".nsys-rep").ok_or_else(|| unreadable(tool, "a report"))?;
+        let program = find(tool).ok_or_else(|| not_installed(tool))?;
+        let report = report.display().to_string();
+        let arguments = ["stats", "--report", "cuda_gpu_trace", "--format", "csv", "--quiet", &report];
+        output(&program, &arguments.map(str::to_owned))?
+    } else {
+        let trace = file("kernel_trace.csv").ok_or_else(|| unreadable(tool, "a kernel trace"))?;
+        std::fs::read_to_string(trace).map_err(|error| unreadable(tool, &format!("a readable trace: {error}")))?
+    };
+    kernel_time_us(&trace).ok_or_else(|| unreadable(tool, "kernels named rsb_copy"))
+}
+
+/// Median time in microseconds of the kernels whose name contains `copy`, from the kernel trace of a profiler: the CSV of
+/// rocprofv3, or of `nsys stats --report cuda_gpu_trace`.
+pub(super) fn kernel_time_us(trace: &str) -> Option<f64> {
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(trace.as_bytes());
+    let names = reader.headers().ok()?.clone();
+    let column = |name: &str| names.iter().position(|known| known == name);
+    let name_column = column("Kernel_Name").or_else(|| column("Name"))?;
+    let duration = column("Duration (ns)");
+    let bounds = column("Start_Timestamp").zip(column("End_Timestamp"));
+    let mut times = Vec::new();
+    for row in reader.records().filter_map(Result::ok) {
+        let number = |column: usize| row.get(column)?.trim().parse::<f64>().ok();
+        // A copy by the driver is no kernel of ours: `[CUDA memcpy Host-to-Device]`.
+        if !row.get(name_column).is_some_and(|name| name.contains("rsb_copy")) {
+            continue;
+        }
+        let time = match (duration, bounds) {
+            (Some(column), _) => number(column),
+            (None, Some((start, end))) => number(end).zip(number(start)).map(|(end, start)| end - start),
+            (None, None) => None,
+        };
+        times.extend(time);
+    }
+    rsb_stats::median(&times).map(|nanoseconds| nanoseconds / 1e3)
+}
