@@ -85,6 +85,7 @@ fn field_of(benchmark: &str, axis: &str) -> &'static str {
         ("convolution", "kernel") => "weight_shape",
         ("precision", "n") | (_, "shape") => "input_shape",
         ("launch-latency", "launch_mode") | (_, "phase" | "direction") => "operation",
+        ("memory-latency", "path") => "provider",
         (_, "size") => "size_bytes",
         (_, "tier") => "memory_tier",
         (_, "heads") => "num_heads, head_dim",

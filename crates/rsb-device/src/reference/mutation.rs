@@ -264,7 +264,7 @@ impl Bench<'_> {
                 _ => None,
             },
             Mutation::ForgottenScale => match self.operation {
-                Operation::Gemm(op) if op.alpha != 1.0 => {
+                Operation::Gemm(op) if (op.alpha - 1.0).abs() > 1e-9 => {
                     Some(self.instead(&Operation::Gemm(Gemm { alpha: 1.0, ..*op }))?)
                 }
                 Operation::Quantized(_) => Some(self.launched(&mut |bench| bench.change(2, &mut |_, _| 1.0))?),
@@ -433,7 +433,7 @@ pub fn operations() -> Vec<Operation> {
         // Some libraries multiply fp8 in this form alone.
         let transpose_b = dtype == Dtype::Fp8;
         for stored in [OutputWidth::Wide, OutputWidth::AsInputs] {
-            all.push(Operation::Gemm(Gemm { stored, transpose_b, ..Gemm::new(dtype, 64, 64, 4096) }));
+            all.push(Operation::Gemm(Gemm { transpose_b, stored, ..Gemm::new(dtype, 64, 64, 4096) }));
         }
         for (m, n, k) in [(40, 48, 1024), (96, 160, 320)] {
             let plain = Gemm { transpose_b, ..Gemm::new(dtype, m, n, k) };

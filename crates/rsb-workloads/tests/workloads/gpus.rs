@@ -92,7 +92,10 @@ fn arrays_in_memory_are_a_gibibyte_where_the_caches_of_a_gpu_are_unknown() {
         found.into_iter().map(|case| sizes(&case.unwrap().params)).max().unwrap()
     };
     assert_eq!(largest(&real(None)), 1 << 30);
-    assert_eq!(largest(&real(Some(72 << 20))), 320 << 20, "an RTX 4090");
+    let mut nvidia = real(Some(72 << 20));
+    nvidia.caches[0].level = 2;
+    assert_eq!(largest(&nvidia), 320 << 20, "an RTX 4090");
+    assert_eq!(largest(&real(Some(96 << 20))), 768 << 20, "eight times the Infinity Cache of a 7900 XTX");
     let small = DeviceInfo { usable_memory_bytes: 4 << 30, ..real(None) };
     assert!(largest(&small) <= 1 << 30 && largest(&small) * 4 <= small.usable_memory_bytes, "a quarter at most");
     // A read of it is known to lie in memory only where the caches are known.

@@ -136,8 +136,8 @@ mod tests {
         epsilon(dtype) * steps(terms)
     }
 
-    fn total(operation: Operation) -> f64 {
-        ErrorBound::new(&operation, None).total()
+    fn total(operation: &Operation) -> f64 {
+        ErrorBound::new(operation, None).total()
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
         for k in [1, 2, 64, 1024, 4096, 8192, 1 << 20] {
             for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16] {
                 for stored in [OutputWidth::Wide, OutputWidth::AsInputs] {
-                    let found = total(Operation::Gemm(Gemm { stored, ..Gemm::new(dtype, 64, 64, k) }));
+                    let found = total(&Operation::Gemm(Gemm { stored, ..Gemm::new(dtype, 64, 64, k) }));
                     assert!(found <= former(dtype, k).min(MAX_ERROR) && found > 0.0, "{dtype} {stored} {k}: {found}");
                 }
             }
@@ -169,7 +169,7 @@ mod tests {
                     (Operation::Quantized(quantized), k),
                     (Operation::Elementwise(Elementwise { op: ElementwiseOp::Gelu, dtype, elements: k }), 0),
                 ] {
-                    let found = total(operation.clone());
+                    let found = total(&operation);
                     assert!(found <= former(dtype, terms).min(MAX_ERROR) && found > 0.0, "{operation:?}: {found}");
                 }
             }
@@ -195,7 +195,7 @@ mod tests {
             Row { dtype: Dtype::Fp8, stored: as_inputs, bound: 2.0_f64.powi(-3) + sums },
             Row { dtype: Dtype::I8, stored: OutputWidth::Wide, bound: 0.0 },
         ] {
-            let found = total(Operation::Gemm(Gemm { stored, ..Gemm::new(dtype, 64, 64, 4096) }));
+            let found = total(&Operation::Gemm(Gemm { stored, ..Gemm::new(dtype, 64, 64, 4096) }));
             assert!((found - bound).abs() < 1e-12, "{dtype} {stored}: {found}, not {bound}");
         }
     }

@@ -26,7 +26,7 @@ const ROW_STEPS: f64 = 2.5;
 
 /// Which elements of a matrix are compared with sums in f64: all of a small one; of a large one at least [`PER_ROW`] of each row
 /// (or all), and at least one in each tile.
-pub(super) struct Samples {
+pub(super) struct SampledElements {
     rows: u64,
     /// In order, the first and the last column among them; rows share them, so that each is made once.
     columns: Vec<u64>,
@@ -34,7 +34,7 @@ pub(super) struct Samples {
     sharing: u64,
 }
 
-impl Samples {
+impl SampledElements {
     pub(super) fn new(matrices: u64, rows: u64, columns: u64) -> Self {
         let whole = matrices.saturating_mul(rows).saturating_mul(columns) <= WHOLE;
         let width = if whole { 1 } else { (columns / PER_ROW).clamp(1, TILE) };
@@ -50,7 +50,7 @@ impl Samples {
         Self { rows, columns, sharing }
     }
 
-    /// Places in [`Samples::columns`] of those that are compared in `row`, in order.
+    /// Places in [`SampledElements::columns`] of those that are compared in `row`, in order.
     fn of_row(&self, row: u64) -> impl Iterator<Item = usize> {
         // The last tile may have fewer rows, and so do their shares.
         let in_tile = TILE.min(self.rows - row / TILE * TILE);
@@ -74,7 +74,7 @@ impl Samples {
 }
 
 /// The operands of a product of two matrices, and what becomes of an element of it.
-pub(super) trait Factors: Sync {
+pub(super) trait Operands: Sync {
     /// Rows `rows` of the left matrix, one after another.
     fn rows(&self, matrix: u64, rows: std::ops::Range<u64>) -> Vec<Vec<f64>>;
 
@@ -85,30 +85,30 @@ pub(super) trait Factors: Sync {
     fn element(&self, matrix: u64, row: u64, column: u64, sum: f64) -> f64;
 }
 
-/// Compares samples of buffer `output`, which holds `matrices` products with `columns` columns of `factors`.
+/// Compares samples of buffer `output`, which holds `matrices` products with `columns` columns of `operands`.
 pub(super) fn compare_product(
     check: &Check<'_>,
     output: usize,
     (matrices, rows, columns): (u64, u64, u64),
-    factors: &impl Factors,
+    operands: &impl Operands,
     error: &mut ErrorMeter,
 ) -> Result<(), DeviceError> {
-    let samples = Samples::new(matrices, rows, columns);
+    let samples = SampledElements::new(matrices, rows, columns);
     let wanted = samples.positions(matrices, columns);
     compare_at(check, output, &wanted, error, || {
         let mut all = Vec::with_capacity(wanted.len());
         for matrix in 0..matrices {
-            let right = parallel::each(&samples.columns, |&column| factors.column(matrix, column));
+            let right = parallel::each(&samples.columns, |&column| operands.column(matrix, column));
             let tiles: Vec<u64> = (0..rows).step_by(TILE as usize).collect();
             let of_tile = |&first: &u64| {
-                let left = factors.rows(matrix, first..(first + TILE).min(rows));
+                let left = operands.rows(matrix, first..(first + TILE).min(rows));
                 let mut elements = Vec::new();
                 for (row, left) in (first..).zip(&left) {
                     for place in samples.of_row(row) {
                         let (Some(right), Some(&column)) = (right.get(place), samples.columns.get(place)) else {
                             continue;
                         };
-                        elements.push(factors.element(matrix, row, column, dot(left, right)));
+                        elements.push(operands.element(matrix, row, column, dot(left, right)));
                     }
                 }
                 elements
@@ -227,12 +227,12 @@ fn signed_channels(inputs: &Inputs, op: &Convolution, size: (u64, u64), signs: &
 }
 
 /// The operands of a [`Gemm`], made again from their seed.
-struct GemmFactors<'c> {
+struct GemmOperands<'c> {
     inputs: &'c Inputs,
     op: &'c Gemm,
 }
 
-impl Factors for GemmFactors<'_> {
+impl Operands for GemmOperands<'_> {
     fn rows(&self, matrix: u64, rows: std::ops::Range<u64>) -> Vec<Vec<f64>> {
         lines(self.inputs, &Operand::of_a(self.op, matrix), rows)
     }
@@ -278,7 +278,7 @@ fn lines(inputs: &Inputs, operand: &Operand, rows: std::ops::Range<u64>) -> Vec<
 }
 
 pub(super) fn check_gemm(check: &Check<'_>, op: &Gemm, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-    compare_product(check, op.c_index(), (op.batch, op.m, op.n), &GemmFactors { inputs: &check.inputs, op }, error)?;
+    compare_product(check, op.c_index(), (op.batch, op.m, op.n), &GemmOperands { inputs: &check.inputs, op }, error)?;
     // GELU is not linear: of its products the samples alone are compared.
     let linear = if op.epilogue == Epilogue::Gelu { 0 } else { op.batch };
     (0..linear).try_for_each(|batch| freivalds(check, op, batch, error.scale))
@@ -387,7 +387,9 @@ fn projected(inputs: &Inputs, op: &Gemm, batch: u64, vectors: &[Vec<f64>]) -> Ve
         inputs.rounded(2, 0, &mut bias);
         for (expected, signs) in all.iter_mut().zip(vectors) {
             let each = dot(&bias, signs);
-            expected.iter_mut().for_each(|value| *value += each);
+            for value in expected {
+                *value += each;
+            }
         }
     }
     all

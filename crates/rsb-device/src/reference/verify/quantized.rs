@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-use super::product::{Factors, compare_product, compare_rows, dot, projections};
+use super::product::{Operands, compare_product, compare_rows, dot, projections};
 use super::{Check, ErrorMeter, Inputs};
 use crate::device::DeviceError;
 use crate::operation::QuantizedProduct;
 
 /// The operands of a [`QuantizedProduct`], made again from their seed.
-struct QuantizedFactors<'c> {
+struct QuantizedOperands<'c> {
     inputs: &'c Inputs,
     op: &'c QuantizedProduct,
 }
 
-impl Factors for QuantizedFactors<'_> {
+impl Operands for QuantizedOperands<'_> {
     fn rows(&self, _: u64, rows: Range<u64>) -> Vec<Vec<f64>> {
         rows.map(|row| self.inputs.numbers(0, row * self.op.k..(row + 1) * self.op.k)).collect()
     }
@@ -28,8 +28,8 @@ impl Factors for QuantizedFactors<'_> {
 }
 
 pub(super) fn check(check: &Check<'_>, op: &QuantizedProduct, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-    let factors = QuantizedFactors { inputs: &check.inputs, op };
-    compare_product(check, 3, (1, op.m, op.n), &factors, error)?;
+    let operands = QuantizedOperands { inputs: &check.inputs, op };
+    compare_product(check, 3, (1, op.m, op.n), &operands, error)?;
     let vectors = projections(check, op.n);
     let expected = check.expected("rows", op.m as usize * vectors.len(), || {
         let mut sums = vec![vec![0.0; op.k as usize]; vectors.len()];
@@ -40,7 +40,7 @@ pub(super) fn check(check: &Check<'_>, op: &QuantizedProduct, error: &mut ErrorM
                 sums.iter_mut().zip(&weights).for_each(|(sum, weight)| *sum += sign * weight);
             }
         }
-        let rows = factors.rows(0, 0..op.m);
+        let rows = operands.rows(0, 0..op.m);
         sums.iter().flat_map(|sums| rows.iter().map(|row| dot(row, sums))).collect()
     });
     compare_rows(check, (3, 0), &vectors, &expected, error.scale)

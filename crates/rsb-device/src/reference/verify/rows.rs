@@ -23,7 +23,7 @@ pub(super) fn normalized(check: &Check<'_>, op: &Normalize, error: &mut ErrorMet
     let input = |index, start| inputs.numbers(index, start..start + op.columns);
     let (gain, bias) = (input(1, 0), input(2, 0));
     let step = op.elements().div_ceil(NORMALIZED);
-    compare(check, Rows { count: op.rows, columns: op.columns, step }, error, &|row| {
+    compare(check, &Rows { count: op.rows, columns: op.columns, step }, error, &|row| {
         normalized_row(op.op, &input(0, row * op.columns), &gain, &bias)
     })
 }
@@ -32,7 +32,7 @@ pub(super) fn attended(check: &Check<'_>, op: &Attention, error: &mut ErrorMeter
     let (inputs, width) = (&check.inputs, op.head_dim);
     let of_a_row = 2 * width * op.positions;
     let step = op.rows().saturating_mul(of_a_row).div_ceil(ATTENDED);
-    compare(check, Rows { count: op.rows(), columns: width, step }, error, &|row| {
+    compare(check, &Rows { count: op.rows(), columns: width, step }, error, &|row| {
         let query = inputs.numbers(0, row * width..(row + 1) * width);
         attended_row(&query, &inputs.numbers(1, op.seen(row)), &inputs.numbers(2, op.seen(row)))
     })
@@ -48,11 +48,11 @@ struct Rows {
 /// Every element must be finite; each `step`th row and the last are compared with what is `expected` of them.
 fn compare(
     check: &Check<'_>,
-    rows: Rows,
+    rows: &Rows,
     error: &mut ErrorMeter,
     expected: &(dyn Fn(u64) -> Vec<f64> + Sync),
 ) -> Result<(), DeviceError> {
-    let Rows { count, columns, step } = rows;
+    let &Rows { count, columns, step } = rows;
     let output = check.output_index();
     let is_compared = |row: &u64| row.is_multiple_of(step.max(1)) || row + 1 == count;
     let compared: Vec<u64> = (0..count).filter(is_compared).collect();

@@ -13,7 +13,7 @@ pub const KEYS: &[&str] = &[
     "overlap", "placement", "communication_backend", "algorithm", "launcher", "zero_stage", "peer", "block_size", "batch_size",
     "sequence_length", "output_length", "attention", "launch_mode", "mlp", "norm", "positions", "weight_dtype",
     "num_heads", "head_dim", "num_kv_heads", "num_layers", "vocabulary_size", "size_bytes", "m", "n", "k", "input_shape",
-    "weight_shape", "stride", "padding", "dilation", "groups", "transpose", "alpha", "beta", "epilogue", "init",
+    "weight_shape", "stride", "padding", "dilation", "groups", "transpose", "alpha", "beta", "epilogue", "accumulation", "init",
     "rotating_buffers", "speedup_over", "source_file", "optimization", "gfx_target", "compilation", "profiler", "execution",
     "request_rate", "concurrency", "performance_hint", "load", "kernels", "device",
 ];
