@@ -80,7 +80,7 @@ fn the_page_of_architectures_follows_the_table() {
 #[test]
 fn the_first_day_shows_its_checks_and_expected_ranges() {
     let path = root().join("docs/how-to/first-day.md");
-    let mut checks = String::from("| # | check | a miss means |\n|--:|---|---|\n");
+    let mut checks = String::from("| # | check | likely cause of `look` or `failed` |\n|--:|---|---|\n");
     for check in &rsb_engine::first_day::CHECKS {
         writeln!(checks, "| {} | {} | {} |", check.number, check.name, check.meaning).unwrap();
     }

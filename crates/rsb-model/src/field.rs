@@ -328,7 +328,7 @@ fields! {
     peak_clock_source One Fact, "source of peak_clock_mhz: driver, data sheet or pp_dpm_sclk";
     numa_distance One Fact, "from the threads' NUMA node to the memory's as the firmware tells it: 10 is the node itself";
     lies_in One Fact, "which memory holds the data, by its size: a cache (L1, L2, L3), memory, or memory with a part in a cache";
-    timed_by One Fact, "host, where its clock times the device after a wait at each mark: the driver has no clock, or one that disagrees with the host's";
+    timed_by One Fact, "host, if the host's clock timed the device after a wait at each mark, because the driver has no clock or one that disagrees with the host's";
     memory_roof_gb_s GigabytesPerSecond Fact, "highest rate at which memory can be read: the hardware's peak, or on a CPU a read of an array beside the case";
     peak_note One Fact, "what to know about the peak: why it is missing, halved or disputed, or that the result exceeds it";
     gemm_tflops Teraflops Fact, "rate of a large matrix product of the same type, measured beside the case";

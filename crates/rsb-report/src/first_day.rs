@@ -61,7 +61,7 @@ fn table(checks: &[CheckResult], names_devices: bool) -> Table {
             continue;
         }
         if check.status >= CheckStatus::Look {
-            table.note(format!("a miss means: {}", check.meaning));
+            table.note(format!("likely cause: {}", check.meaning));
         }
         add_values(&mut table, check, names_devices);
     }

@@ -396,7 +396,7 @@ impl Gemm {
         all
     }
 
-    /// For those who make plain products in one way alone, called `who`: refuses the others.
+    /// Refuses epilogues, algorithm searches and fast accumulation, for a provider (`who`) that supports only plain products.
     ///
     /// # Errors
     /// When there is an epilogue, several algorithms are to be tried, or sums are to be fast.

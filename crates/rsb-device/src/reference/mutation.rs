@@ -31,6 +31,8 @@ pub enum Mutation {
     WrongElement,
     /// A tile of 16 by 16 elements is zero, in a larger one.
     WrongTile,
+    /// One of eight neighbors repeats the one before it.
+    RepeatedLane,
     /// Two inputs of one size are swapped.
     SwappedOperands,
     /// The bias is not added.
@@ -53,6 +55,7 @@ named!(
     WrongRow = "wrong-row",
     WrongElement = "wrong-element",
     WrongTile = "wrong-tile",
+    RepeatedLane = "repeated-lane",
     SwappedOperands = "swapped-operands",
     ForgottenBias = "forgotten-bias",
     ForgottenC = "forgotten-c",
@@ -238,6 +241,11 @@ impl Bench<'_> {
                     |at: u64| (top..top + TILE).contains(&(at / width)) && (left..left + TILE).contains(&(at % width));
                 edited(&mut |numbers| (0..).zip(numbers).filter(|(at, _)| in_tile(*at)).for_each(|(_, x)| *x = 0.0))
             }
+            Mutation::RepeatedLane => edited(&mut |numbers| {
+                for at in (3..numbers.len()).step_by(8) {
+                    numbers[at] = numbers[at - 1];
+                }
+            }),
             Mutation::MissingTerms => {
                 let Some(Terms { input, count, term }) = terms(self.operation) else { return Ok(None) };
                 let first = count - count.div_ceil(20);
@@ -421,7 +429,7 @@ pub fn operations() -> Vec<Operation> {
     for &op in &[ElementwiseOp::Add, ElementwiseOp::Relu] {
         all.push(Operation::Elementwise(Elementwise { op, dtype: Dtype::I8, elements: 3001 }));
     }
-    all.push(Operation::PointerChase(PointerChase { nodes: 500, line_bytes: 128, accesses: 700, seed: 1 }));
+    all.push(Operation::PointerChase(PointerChase { nodes: 512, line_bytes: 128, accesses: 8191, seed: 1 }));
     all.push(Operation::Gather(Gather { dtype: Dtype::F16, of: 40, rows: 100, width: 48 }));
     all.extend(
         TransferDirection::ALL.iter().map(|&direction| {
@@ -435,7 +443,7 @@ pub fn operations() -> Vec<Operation> {
         for stored in [OutputWidth::Wide, OutputWidth::AsInputs] {
             all.push(Operation::Gemm(Gemm { transpose_b, stored, ..Gemm::new(dtype, 64, 64, 4096) }));
         }
-        for (m, n, k) in [(40, 48, 1024), (96, 160, 320)] {
+        for (m, n, k) in [(40, 48, 1024), (96, 160, 320), (33, 1040, 64)] {
             let plain = Gemm { transpose_b, ..Gemm::new(dtype, m, n, k) };
             all.extend(
                 [

@@ -67,7 +67,7 @@ fn ask<T: DeserializeOwned>(program: &Path, task: &str, arguments: &[&str], limi
     }
     let last = ended.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     Err(failed(match ended.status {
-        Some(status) => format!("it ended its process ({status}) {last}").trim_end().to_owned(),
+        Some(status) => format!("the process exited unexpectedly ({status}): {last}").trim_end().to_owned(),
         None => format!("it did not end within {} s", limit.as_secs()),
     }))
 }
@@ -128,7 +128,7 @@ pub(super) fn mutants_of(
         let dtype = operation.dtype().map(|dtype| format!(" {dtype}")).unwrap_or_default();
         let name = format!("{}{dtype}", operation.name());
         if !has_time() {
-            let late = Reason::new(name.as_str(), "the time of the check was over", "run it alone with --check 5");
+            let late = Reason::new(name.as_str(), "the check ran out of time", "run it with --check 5");
             return OperationMutants { operation: name, skipped: Some(late), ..OperationMutants::default() };
         }
         match survivors(device, &operation) {

@@ -120,14 +120,14 @@ fn is_unreached(result: &BenchmarkResult) -> bool {
     result.reason.as_ref().is_some_and(|reason| reason.obstacle == Some(Obstacle::NotReached))
 }
 
-/// Cases that had no turn before the time of the check was over.
+/// Cases that were not run before the check ran out of time.
 fn unreached(evidence: &CheckEvidence) -> Option<CheckValue> {
     let count = evidence.results.iter().filter(|result| is_unreached(result)).count();
     if count == 0 {
         return None;
     }
-    let note = "the time of the check was over; run it alone with --check";
-    Some(with_note(found("cases without a turn", count.to_string()), CheckStatus::Look, note))
+    let note = "the check ran out of time; run it with --check N";
+    Some(with_note(found("cases not run", count.to_string()), CheckStatus::Look, note))
 }
 
 /// What a check reads of each of its cases.

@@ -156,7 +156,7 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 12,
         name: "matrix products",
-        meaning: "the library lacks kernels for this card, or calls it in another way than the vendor does",
+        meaning: "the library lacks kernels tuned for this GPU, or this program calls it differently from the vendor's benchmark",
         card_seconds: 300,
         cpu_seconds: 30,
         judge: judge::products,
@@ -214,9 +214,9 @@ pub struct FirstDayRequest<'a> {
     pub only: Option<u8>,
     /// Names a backend and devices, if not all are to be checked.
     pub selection: Selection,
-    /// What is here.
+    /// Devices and backends of this machine.
     pub machine: &'a Machine,
-    /// The same, in full.
+    /// Environment stored with the run.
     pub environment: Environment,
     /// What `doctor` finds.
     pub findings: Vec<Finding>,
@@ -224,7 +224,7 @@ pub struct FirstDayRequest<'a> {
     pub workers: &'a WorkerCommand,
 }
 
-/// A first day that is over.
+/// Results of a first-day run.
 #[derive(Debug)]
 pub struct FirstDay {
     /// What was found.
@@ -312,7 +312,7 @@ struct Day<'a> {
 }
 
 impl Day<'_> {
-    /// Makes `check`, unless the time is over or somebody asked to stop.
+    /// Runs `check`, unless time is up or the user interrupted.
     fn check(&mut self, check: &Check, listener: &mut Listener<'_>) -> Result<CheckResult, EngineError> {
         let began = Instant::now();
         let whole = WHOLE[usize::from(!self.has_card)];
@@ -321,7 +321,7 @@ impl Day<'_> {
         let evidence = if interrupt::asked() {
             Self::skipped("it was interrupted", check)
         } else if limit.is_zero() {
-            Self::skipped(&format!("the {} min of all checks were over", whole.as_secs() / 60), check)
+            Self::skipped(&format!("the limit of {} min for all checks was reached", whole.as_secs() / 60), check)
         } else {
             self.evidence(check.number, began + limit, listener)?
         };

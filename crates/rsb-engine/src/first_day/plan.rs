@@ -12,7 +12,7 @@ use crate::suites;
 /// The checks whose first case is measured again in the end.
 pub(super) const AGAIN: [u8; 5] = [7, 10, 11, 12, 13];
 
-/// A side of the products that keep a card busy.
+/// Shape (m × n × k) of a product large enough to keep a GPU busy.
 const LARGE_PRODUCT: &str = "8192x8192x8192";
 
 /// The devices to check: those that `selection` names; else the first card of each backend; without any card the first

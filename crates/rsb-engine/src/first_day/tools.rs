@@ -355,7 +355,7 @@ pub(super) fn kernel_time_of(tool: &'static str, files: &[PathBuf]) -> Result<f6
     kernel_time_us(&trace).ok_or_else(|| unreadable(tool, "kernels named rsb_copy"))
 }
 
-/// Median time in microseconds of the kernels whose name contains `copy`, from the kernel trace of a profiler: the CSV of
+/// Median time in microseconds of the kernels whose name contains `rsb_copy`, from a profiler's kernel trace: the CSV of
 /// rocprofv3, or of `nsys stats --report cuda_gpu_trace`.
 pub(super) fn kernel_time_us(trace: &str) -> Option<f64> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(trace.as_bytes());

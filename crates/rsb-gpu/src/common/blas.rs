@@ -255,6 +255,12 @@ impl Kernel for BlasKernel {
         self.name.to_owned()
     }
 
+    /// A library may split the sum over k and add the parts in the type of C, if that has 16 bits (cuBLAS does by default).
+    fn sums_in(&self) -> Option<Dtype> {
+        let output = self.op.output_dtype();
+        matches!(output, Dtype::F16 | Dtype::Bf16).then_some(output)
+    }
+
     fn algorithm(&self) -> Option<AlgorithmChoice> {
         self.plan.as_ref().map(Plan::choice)
     }

@@ -44,7 +44,7 @@ pub(crate) struct KernelLaunch {
 unsafe impl Send for KernelLaunch {}
 
 impl KernelLaunch {
-    /// All of it, so that a closure takes the whole along and not its pointers.
+    /// Returns `self`, so that a closure captures the struct (`Send`) and not its raw pointers.
     pub(crate) const fn whole(self) -> Self {
         self
     }
@@ -146,7 +146,7 @@ pub(crate) trait Driver {
     unsafe fn unload_module(&self, module: Handle) -> Result<(), DeviceError>;
     unsafe fn function(&self, module: Handle, name: &CStr) -> Result<Handle, DeviceError>;
     unsafe fn launch(&self, launch: KernelLaunch) -> Result<(), DeviceError>;
-    /// What does so in another thread. It ends before what it launches is given back.
+    /// Returns a closure that launches the kernel from another thread. Drop it before the kernel and its arguments.
     unsafe fn launcher(&self, launch: KernelLaunch) -> Result<ThreadLaunch, DeviceError>;
     unsafe fn blocks_per_unit(&self, function: Handle, block: u32) -> Result<u32, DeviceError>;
     unsafe fn function_need(&self, function: Handle, need: FunctionNeed) -> Option<u32>;

@@ -77,7 +77,7 @@ impl Bound {
         unsafe { core.driver.launch(raw) }
     }
 
-    /// What starts it from another thread.
+    /// Returns a closure that launches the kernel from another thread.
     fn launcher(&mut self) -> Result<Launcher<'_>, DeviceError> {
         let raw = self.raw();
         let core = self.function.core();

@@ -203,7 +203,7 @@ impl Driver for Runtime {
             let KernelLaunch { function, grid, block, arguments, stream } = launch.whole();
             let extra = std::ptr::null_mut();
             let (function, stream) = (function.cast(), stream.cast());
-            // SAFETY: whoever called `launcher` promised that all of it lives until this is given back.
+            // SAFETY: the caller of `launcher` guarantees that the handles and arguments outlive this closure.
             let status = unsafe { call(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, extra) };
             in_thread("cuLaunchKernel", status)
         }))

@@ -31,7 +31,7 @@ const SCALAR: &str = "scalar";
 const LINE: u64 = 64;
 
 /// Reads in one iteration: long enough that starting it does not count, a millisecond at most.
-const ACCESSES: u64 = 1 << 13;
+const ACCESSES: u64 = 8191;
 
 impl Benchmark for MemoryLatency {
     fn name(&self) -> &'static str {

@@ -144,7 +144,7 @@ fn figures_follow_from_the_time() {
     near(&gemm, "roofline_percent", 50.0);
     near(&gemm, "batch_size", 2.0);
     assert_eq!((gemm.number("m"), gemm.number("n"), gemm.number("k")), (Some(16.0), Some(24.0), Some(32.0)));
-    let latency = fields_of("memory-latency", &[("size", "4KiB")], 8192.0 * 5.0);
+    let latency = fields_of("memory-latency", &[("size", "4KiB")], 8191.0 * 5.0);
     near(&latency, "latency_ns", 5.0);
     let hits = fields_of("cache-hit-rate", &[("operation", "triad")], 1000.0);
     near(&hits, "cache_hit_percent", 95.0);

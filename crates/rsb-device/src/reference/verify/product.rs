@@ -14,8 +14,14 @@ const TILE: u64 = 16;
 /// Elements of each row of a large product that are compared.
 const PER_ROW: u64 = 16;
 
+/// Columns of right matrices that are kept at once.
+const COLUMNS_AT_ONCE: usize = 2048;
+
 /// Elements of each channel of a large convolution that are compared.
 const PER_CHANNEL: u64 = 4;
+
+/// Terms that are worth computing one by one for samples of a convolution: a second of one thread.
+const TERMS: u64 = 1 << 25;
 
 /// Vectors of random signs that the rows of a product are multiplied by.
 const PROJECTIONS: usize = 4;
@@ -58,7 +64,7 @@ impl SampledElements {
         let (all, outer) = (self.columns.len(), row == 0 || row + 1 == self.rows);
         (0..all).filter(move |&place| {
             let corner = outer && (place == 0 || place + 1 == all);
-            corner || place as u64 % sharing == row % TILE % sharing
+            corner || (place as u64 + row / TILE) % sharing == row % TILE % sharing
         })
     }
 
@@ -95,12 +101,20 @@ pub(super) fn compare_product(
 ) -> Result<(), DeviceError> {
     let samples = SampledElements::new(matrices, rows, columns);
     let wanted = samples.positions(matrices, columns);
+    let pairs = |group: &[u64], of: &[u64]| -> Vec<(u64, u64)> {
+        group.iter().flat_map(|&matrix| of.iter().map(move |&part| (matrix, part))).collect()
+    };
+    let tiles: Vec<u64> = (0..rows).step_by(TILE as usize).collect();
+    let all: Vec<u64> = (0..matrices).collect();
     compare_at(check, output, &wanted, error, || {
-        let mut all = Vec::with_capacity(wanted.len());
-        for matrix in 0..matrices {
-            let right = parallel::each(&samples.columns, |&column| operands.column(matrix, column));
-            let tiles: Vec<u64> = (0..rows).step_by(TILE as usize).collect();
-            let of_tile = |&first: &u64| {
+        let mut elements = Vec::with_capacity(wanted.len());
+        // Small matrices are computed together, so that threads share more than one of them.
+        let count = samples.columns.len();
+        for group in all.chunks((COLUMNS_AT_ONCE / count.max(1)).max(1)) {
+            let columns = pairs(group, &samples.columns);
+            let right = parallel::each(&columns, |&(matrix, column)| operands.column(matrix, column));
+            let of_tile = |&(matrix, first): &(u64, u64)| {
+                let right = right.get((matrix - group[0]) as usize * count..).unwrap_or_default();
                 let left = operands.rows(matrix, first..(first + TILE).min(rows));
                 let mut elements = Vec::new();
                 for (row, left) in (first..).zip(&left) {
@@ -113,9 +127,9 @@ pub(super) fn compare_product(
                 }
                 elements
             };
-            all.extend(parallel::each(&tiles, of_tile).into_iter().flatten());
+            elements.extend(parallel::each(&pairs(group, &tiles), of_tile).into_iter().flatten());
         }
-        all
+        elements
     })
 }
 
@@ -142,22 +156,23 @@ pub(super) fn check_convolution(
         return Err(check.wrong("its kernel does not fit its input"));
     };
     let (input, weight) = (check.inputs.element(0), check.inputs.element(1));
-    let wanted = convolution_samples(op.batch * op.out_channels, size.0 * size.1);
+    let wanted = convolution_samples(op.batch * op.out_channels, size.0 * size.1, op.terms());
     let element = |&index: &u64| convolution_element(op, &input, &weight, ConvolutionPoint::of(index, op, size));
     compare_at(check, 2, &wanted, error, || parallel::each(&wanted, element))?;
     check_all_channels(check, op, size, error.scale)
 }
 
 /// Positions to compare in `channels` channels of `points` elements, in order: all if they are few, else some at random in each
-/// channel, from a fixed seed, and both ends.
-fn convolution_samples(channels: u64, points: u64) -> Vec<u64> {
+/// channel, or in as many as [`TERMS`] allows, from a fixed seed, and both ends.
+fn convolution_samples(channels: u64, points: u64, terms: u64) -> Vec<u64> {
     let elements = channels.saturating_mul(points);
     if elements <= WHOLE || points <= PER_CHANNEL {
         return (0..elements).collect();
     }
+    let step = (channels * PER_CHANNEL).saturating_mul(terms).div_ceil(TERMS);
     let mut random = Generator::new(elements ^ points << 32);
     let one_of = |channel| (0..PER_CHANNEL).map(move |_| channel * points).collect::<Vec<_>>();
-    let firsts = (0..channels).flat_map(one_of);
+    let firsts = (0..channels).step_by(step as usize).flat_map(one_of);
     let mut all: Vec<u64> = firsts.map(|first| first + random.below(points)).chain([0, elements - 1]).collect();
     all.sort_unstable();
     all.dedup();
@@ -279,9 +294,37 @@ fn lines(inputs: &Inputs, operand: &Operand, rows: std::ops::Range<u64>) -> Vec<
 
 pub(super) fn check_gemm(check: &Check<'_>, op: &Gemm, error: &mut ErrorMeter) -> Result<(), DeviceError> {
     compare_product(check, op.c_index(), (op.batch, op.m, op.n), &GemmOperands { inputs: &check.inputs, op }, error)?;
-    // GELU is not linear: of its products the samples alone are compared.
-    let linear = if op.epilogue == Epilogue::Gelu { 0 } else { op.batch };
-    (0..linear).try_for_each(|batch| freivalds(check, op, batch, error.scale))
+    // GELU is not linear: instead of random projections, some rows are compared whole, which shows a wrong column.
+    if op.epilogue == Epilogue::Gelu {
+        return (0..op.batch).try_for_each(|batch| compare_whole_rows(check, op, batch, error));
+    }
+    (0..op.batch).try_for_each(|batch| freivalds(check, op, batch, error.scale))
+}
+
+/// Compares the first, the last and a middle row of matrix `batch`.
+fn compare_whole_rows(check: &Check<'_>, op: &Gemm, batch: u64, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+    let mut rows = vec![0, op.m / 2, op.m - 1];
+    rows.dedup();
+    let inputs = &check.inputs;
+    let expected = check.expected(&format!("whole rows of matrix {batch}"), rows.len() * op.n as usize, || {
+        let left: Vec<Vec<f64>> =
+            rows.iter().flat_map(|&row| lines(inputs, &Operand::of_a(op, batch), row..row + 1)).collect();
+        let operand = Operand::of_b(op, batch);
+        let across = Operand { transposed: !operand.transposed, ..operand };
+        let operands = GemmOperands { inputs, op };
+        let sums = multiply(inputs, &across, &left);
+        let elements = rows.iter().zip(&sums).flat_map(|(&row, sums)| {
+            let operands = &operands;
+            (0..).zip(sums).map(move |(column, &sum)| operands.element(batch, row, column, sum))
+        });
+        elements.collect()
+    });
+    let mut found = Vec::new();
+    for (row, expected) in rows.iter().zip(expected.chunks(op.n.max(1) as usize)) {
+        check.read_numbers(op.c_index(), (batch * op.m + row) * op.n, op.n as usize, &mut found)?;
+        error.compare_all(&found, expected);
+    }
+    Ok(())
 }
 
 /// Compares the elements at `wanted`, which are in order, and looks at every other one for NaN and infinity.
@@ -361,7 +404,9 @@ impl Check<'_> {
         what: impl FnOnce() -> String,
     ) -> Result<(), DeviceError> {
         let root = (terms as f64).sqrt();
-        let rounding = ROW_STEPS * self.bound.rounding * (length + self.bound.smallest_normal * root);
+        // No longer than a correct one can be: a wrong result does not set its own limit.
+        let length = length.min(scale * root) + self.bound.smallest_normal * root;
+        let rounding = ROW_STEPS * self.bound.rounding * length;
         let limit = rounding + self.bound.sums * scale * root;
         let difference = difference.abs();
         if difference <= limit {

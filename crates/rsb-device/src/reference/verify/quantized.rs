@@ -28,20 +28,25 @@ impl Operands for QuantizedOperands<'_> {
 }
 
 pub(super) fn check(check: &Check<'_>, op: &QuantizedProduct, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-    let operands = QuantizedOperands { inputs: &check.inputs, op };
+    let inputs = &check.inputs;
+    let operands = QuantizedOperands { inputs, op };
     compare_product(check, 3, (1, op.m, op.n), &operands, error)?;
     let vectors = projections(check, op.n);
     let expected = check.expected("rows", op.m as usize * vectors.len(), || {
         let mut sums = vec![vec![0.0; op.k as usize]; vectors.len()];
         for column in 0..op.n {
-            let weights = weights(&check.inputs, op, column);
+            let weights = weights(inputs, op, column);
             for (sums, signs) in sums.iter_mut().zip(&vectors) {
                 let sign = signs.get(column as usize).copied().unwrap_or(f64::NAN);
                 sums.iter_mut().zip(&weights).for_each(|(sum, weight)| *sum += sign * weight);
             }
         }
-        let rows = operands.rows(0, 0..op.m);
-        sums.iter().flat_map(|sums| rows.iter().map(|row| dot(row, sums))).collect()
+        let mut all = vec![Vec::with_capacity(op.m as usize); sums.len()];
+        for row in 0..op.m {
+            let row = inputs.numbers(0, row * op.k..(row + 1) * op.k);
+            all.iter_mut().zip(&sums).for_each(|(all, sums)| all.push(dot(&row, sums)));
+        }
+        all.concat()
     });
     compare_rows(check, (3, 0), &vectors, &expected, error.scale)
 }

@@ -1,6 +1,8 @@
 //! The check of what is made row by row: softmax, norms, attention.
 
-use super::{Check, ErrorMeter};
+use rsb_model::random::mix64;
+
+use super::{CHUNK, Check, ErrorMeter};
 use crate::device::DeviceError;
 use crate::operation::{Attention, Normalize};
 use crate::reference::maths::{attended_row, normalized_row};
@@ -38,40 +40,73 @@ pub(super) fn attended(check: &Check<'_>, op: &Attention, error: &mut ErrorMeter
     })
 }
 
-/// Rows of an output, and how far apart those lie that are compared.
+/// Rows of an output, of which one in each `step` is compared.
 struct Rows {
     count: u64,
     columns: u64,
     step: u64,
 }
 
-/// Every element must be finite; each `step`th row and the last are compared with what is `expected` of them.
+impl Rows {
+    /// The first, the last, and one of each `step` rows at another place in each: tiles of kernels repeat at powers of two.
+    fn compared(&self) -> Vec<u64> {
+        let step = self.step.max(1);
+        let one_of = |first: u64| (first + mix64(first) % step).min(self.count - 1);
+        let mut rows: Vec<u64> = (0..self.count).step_by(step as usize).map(one_of).collect();
+        rows.extend([0, self.count.saturating_sub(1)].into_iter().filter(|&row| row < self.count));
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    }
+}
+
+/// Every element must be finite; some rows are compared with what is `expected` of them.
 fn compare(
     check: &Check<'_>,
     rows: &Rows,
     error: &mut ErrorMeter,
     expected: &(dyn Fn(u64) -> Vec<f64> + Sync),
 ) -> Result<(), DeviceError> {
-    let &Rows { count, columns, step } = rows;
-    let output = check.output_index();
-    let is_compared = |row: &u64| row.is_multiple_of(step.max(1)) || row + 1 == count;
-    let compared: Vec<u64> = (0..count).filter(is_compared).collect();
+    let (output, columns) = (check.output_index(), rows.columns);
+    let compared = rows.compared();
+    let together = (parallel::threads() * BLOCK).max(CHUNK / columns.max(1) as usize);
     let mut found = Vec::new();
-    for block in compared.chunks(BLOCK * parallel::threads()) {
+    for block in compared.chunks(together) {
         let expected = parallel::each(block, |&row| expected(row));
-        for (&row, expected) in block.iter().zip(&expected) {
-            check.read_numbers(output, row * columns, columns as usize, &mut found)?;
-            error.compare_all(&found, expected);
-            if columns >= LONG_ROW {
-                error.end_group();
+        // If no row is left out, all of the block are read at once.
+        let at_once = if rows.step <= 1 { block.len() } else { 1 };
+        for (stretch, expected) in block.chunks(at_once).zip(expected.chunks(at_once)) {
+            let Some(&first) = stretch.first() else { continue };
+            check.read_numbers(output, first * columns, stretch.len() * columns as usize, &mut found)?;
+            for (found, expected) in found.chunks(columns.max(1) as usize).zip(expected) {
+                error.compare_all(found, expected);
+                if columns >= LONG_ROW {
+                    error.end_group();
+                }
             }
         }
     }
-    if step <= 1 {
+    if rows.step <= 1 {
         return Ok(());
     }
     check.each_chunk(output, |_, found| {
         error.look_at(found);
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_taken_at_another_place_of_each_block() {
+        let compared = Rows { count: 1 << 16, columns: 64, step: 64 }.compared();
+        assert!((1024..=1026).contains(&compared.len()) && compared.is_sorted());
+        assert!(compared.contains(&0) && compared.contains(&65_535));
+        let places: std::collections::BTreeSet<u64> = compared.iter().map(|row| row % 64).collect();
+        assert!(places.len() > 60, "{places:?}");
+        assert_eq!(Rows { count: 5, columns: 1, step: 0 }.compared(), [0, 1, 2, 3, 4]);
+        assert!(Rows { count: 0, columns: 1, step: 1 }.compared().is_empty());
+    }
 }

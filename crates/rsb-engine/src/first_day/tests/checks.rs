@@ -119,7 +119,7 @@ fn a_check_that_ran_out_of_time_says_how_many_cases_had_no_turn() {
     late.reason = late.reason.map(|reason| reason.of(Obstacle::NotReached));
     let measured = result("rocm:0", "gemm", &[("dtype", "f16")], Fields::new());
     let check = concluded(4, &on(&["rocm:0"], vec![late, measured]));
-    assert_eq!((check.status, value(&check, "cases without a turn").found.as_deref()), (Look, Some("1")));
+    assert_eq!((check.status, value(&check, "cases not run").found.as_deref()), (Look, Some("1")));
     assert_eq!(value(&check, "cases").found.as_deref(), Some("1 verified, 0 skipped, 0 failed"));
 }
 
