@@ -34,12 +34,12 @@ VOCABULARY_SIZE, POSITIONS = 32_000, 2048
 # random too: speed depends on shapes.
 SHAPES = {
     "llama-2-7b": {
-        **{"vocab_size": 32_000, "hidden_size": 4096, "intermediate_size": 11_008, "num_hidden_layers": 32},
-        **{"num_attention_heads": 32, "num_key_value_heads": 32, "max_position_embeddings": 4096},
+        "vocab_size": 32_000, "hidden_size": 4096, "intermediate_size": 11_008, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 32, "max_position_embeddings": 4096,
     },
     "llama-3-8b": {
-        **{"vocab_size": 128_256, "hidden_size": 4096, "intermediate_size": 14_336, "num_hidden_layers": 32},
-        **{"num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 8192},
+        "vocab_size": 128_256, "hidden_size": 4096, "intermediate_size": 14_336, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 8192,
     },
 }
 # The share of a GPU's memory that vLLM takes (its gpu_memory_utilization), and what it needs of that for activations and graphs.
@@ -135,8 +135,8 @@ def sizes(case: Case) -> tuple[str, dict[str, int]]:
         raise Skip(f"a model {width} wide", f"heads have {HEAD} elements", f"choose a multiple of {HEAD}")
     heads = width // HEAD
     return "random llama", {
-        **{"vocab_size": VOCABULARY_SIZE, "hidden_size": width, "intermediate_size": FEED_FORWARD * width},
-        **{"num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": heads},
+        "vocab_size": VOCABULARY_SIZE, "hidden_size": width, "intermediate_size": FEED_FORWARD * width,
+        "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": heads,
         "max_position_embeddings": POSITIONS,
     }
 

@@ -331,9 +331,9 @@ class Near(unittest.TestCase):
             directory.joinpath("local_cpulist").write_text(cpulist + "\n", encoding="ascii")
             directory.joinpath("numa_node").write_text(node + "\n", encoding="ascii")
             tied = mock.Mock()
-            with mock.patch.multiple(os, sched_getaffinity=lambda _: allowed, sched_setaffinity=tied):
-                with mock.patch.dict(os.environ, RSB_SYSFS_ROOT=root):
-                    found = gpus.bind_near("0000:c3:00.0")
+            affinity = mock.patch.multiple(os, sched_getaffinity=lambda _: allowed, sched_setaffinity=tied)
+            with affinity, mock.patch.dict(os.environ, RSB_SYSFS_ROOT=root):
+                found = gpus.bind_near("0000:c3:00.0")
             return found, tied.call_args and tied.call_args.args[1]
 
     def test_a_process_is_tied_to_those_of_the_node_that_it_may_use(self):
