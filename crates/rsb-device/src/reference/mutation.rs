@@ -10,8 +10,8 @@ use crate::convert::{decode, encode};
 use crate::device::{Buffer, Device, DeviceError, Options};
 use crate::operation::{
     Attention, BufferSpec, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory, MemoryStream,
-    Normalize, NormalizeOp, Operation, OutputWidth, PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp,
-    Stores, StreamPattern, Transfer, TransferDirection, named,
+    Normalize, NormalizeOp, Operation, OutputWidth, PeakArithmetic, PointerChase, QuantizedProduct, Rearrange, Reduce,
+    ReduceOp, Stores, StreamPattern, Transfer, TransferDirection, named,
 };
 
 /// A defect of a kernel.
@@ -422,6 +422,7 @@ pub fn operations() -> Vec<Operation> {
                 groups,
             }));
         }
+        all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 7 * PeakArithmetic::UNIT }));
         for (weights, n) in [(Dtype::I8, 40), (Dtype::I4, 600)] {
             all.push(Operation::Quantized(QuantizedProduct { dtype, weights, m: 9, n, k: 256, group: 64 }));
         }
