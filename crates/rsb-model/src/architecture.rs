@@ -47,7 +47,7 @@ pub struct Architecture {
 /// A board, or a GPU in a CPU, by its data sheet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Board {
-    /// The part of the marketing name that tells it from others: `RX 9070 XT`.
+    /// The part of the marketing name that identifies the board: `RX 9070 XT`.
     pub name: &'static str,
     /// Compute units; Xe cores of Intel's GPUs.
     pub compute_units: u32,

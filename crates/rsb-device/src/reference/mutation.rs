@@ -181,7 +181,7 @@ impl Bench<'_> {
         self.device.write(buffer, 0, &encode(spec.dtype, &changed))
     }
 
-    /// Does `operation`, which has the same buffers, in place of its own.
+    /// Runs `operation`, which has the same buffers, instead of its own.
     fn instead(&mut self, operation: &Operation) -> Result<Vec<u8>, DeviceError> {
         fill(self.device, self.operation, self.buffers, self.seed)?;
         let mut kernel = self.device.prepare(operation, self.options, self.buffers)?;

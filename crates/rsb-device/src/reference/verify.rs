@@ -75,8 +75,8 @@ const fn has_reference(operation: &Operation, dtype: Dtype) -> bool {
     is_known(dtype) && (of_halves || !matches!(dtype, Dtype::I4))
 }
 
-/// Fills every buffer that `operation` reads, from `seed`, and marks every element of the others as unwritten, so that a kernel
-/// which never ran does not pass with what a former one left.
+/// Fills every buffer that `operation` reads, from `seed`, and marks every element of the others as unwritten, so that a kernel that never ran
+/// does not pass with the result of an earlier one.
 ///
 /// # Errors
 /// When a copy fails, or the type has no form in memory that is known here.

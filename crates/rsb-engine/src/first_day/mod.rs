@@ -1,4 +1,4 @@
-//! The first day of a card: 16 checks in order, each with what is expected of this card.
+//! The first day of a card: 16 checks in order, each with the values expected of this card.
 //!
 //! A check gathers evidence ([`Day`]: cases by the usual workers, other programs, children of this one) and judges it
 //! ([`judge`]: pure). Most judge rates by the table of [`expected`] ranges: a value outside is worth a look and no failure.
@@ -569,7 +569,7 @@ fn first_of_each(mut plan: Plan) -> Plan {
     plan
 }
 
-/// Waits, unless somebody asks to stop.
+/// Waits, unless the user interrupts.
 fn wait(time: Duration, listener: &mut Listener<'_>) {
     const GLANCE: Duration = Duration::from_millis(200);
     if time > GLANCE {

@@ -1,4 +1,4 @@
-//! Removes the names of the host and the user from what is attached to an issue.
+//! Removes the names of the host and the user from files that users attach to an issue.
 
 use serde_json::Value;
 

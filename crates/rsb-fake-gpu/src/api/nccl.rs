@@ -76,7 +76,7 @@ static TOGETHER: Mutex<Together> = Mutex::new(Together { gpus: Vec::new(), waiti
 /// Calls for a collective so far.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// A thread's group: how often it was begun and not ended, and what was asked since.
+/// A thread's open group: its nesting depth, and the calls queued in it.
 struct Group {
     depth: u32,
     parts: Vec<Part>,

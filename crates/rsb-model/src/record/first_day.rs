@@ -1,4 +1,4 @@
-//! What `doctor --first-day` found: numbered checks, each with the values it looked at and what is expected of them.
+//! What `doctor --first-day` found: numbered checks, each with its values and their expected ranges.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

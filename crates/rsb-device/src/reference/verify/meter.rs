@@ -2,7 +2,7 @@
 
 use super::bounds::ErrorBound;
 
-/// Compares results with what is expected of them, and keeps how far off they are.
+/// Compares results with the reference and records the largest errors.
 #[derive(Debug)]
 pub(super) struct ErrorMeter {
     bound: ErrorBound,
@@ -28,7 +28,7 @@ impl ErrorMeter {
     /// Compares each with what is expected of it; both are equally long. What is expected is finite, too.
     pub(super) fn compare_all(&mut self, found: &[f64], expected: &[f64]) {
         self.not_finite |= found.len() != expected.len();
-        let spread = spread(found, expected, (self.bound.rounding, self.bound.smallest_normal));
+        let spread = spread(found, expected, self.bound);
         // Differences of NaN and infinity are neither, and so is their sum.
         self.not_finite |= !spread.difference.is_finite();
         self.difference = self.difference.max(spread.difference);
@@ -76,7 +76,8 @@ struct Spread {
 }
 
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
-fn spread(found: &[f64], expected: &[f64], (rounding, smallest_normal): (f64, f64)) -> Spread {
+fn spread(found: &[f64], expected: &[f64], bound: ErrorBound) -> Spread {
+    let ErrorBound { rounding, smallest_normal, .. } = bound;
     let (mut differences, mut scales, mut beyond) = ([0.0_f64; LANES], [0.0_f64; LANES], [0.0_f64; LANES]);
     let mut each = |lane: usize, found: f64, expected: f64| {
         let difference = (found - expected).abs();

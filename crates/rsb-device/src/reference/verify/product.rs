@@ -368,8 +368,8 @@ pub(super) fn projections(check: &Check<'_>, columns: u64) -> Vec<Vec<f64>> {
     (0..PROJECTIONS as u64).map(|index| signs(check, index, columns)).collect()
 }
 
-/// Whether each row of matrix `batch` of buffer `output`, multiplied by each of `vectors`, is what is `expected` of it: all rows by
-/// the first vector, then all by the next.
+/// Compares each row of matrix `batch` of buffer `output`, multiplied by each of `vectors`, with `expected`: all rows by the first
+/// vector, then all by the next.
 pub(super) fn compare_rows(
     check: &Check<'_>,
     (output, batch): (usize, u64),
@@ -416,7 +416,7 @@ impl Check<'_> {
     }
 }
 
-/// alpha·A·(B·r) + beta·C₀·r, and bias·r for each row where there is one, for each r of `vectors`.
+/// alpha·A·(B·r) + beta·C₀·r, plus bias·r for each row if the product has a bias, for each r of `vectors`.
 fn projected(inputs: &Inputs, op: &Gemm, batch: u64, vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let b_signs = multiply(inputs, &Operand::of_b(op, batch), vectors);
     let mut all = multiply(inputs, &Operand::of_a(op, batch), &b_signs);

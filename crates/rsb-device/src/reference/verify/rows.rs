@@ -60,7 +60,7 @@ impl Rows {
     }
 }
 
-/// Every element must be finite; some rows are compared with what is `expected` of them.
+/// Requires every element to be finite, and compares some rows with `expected`.
 fn compare(
     check: &Check<'_>,
     rows: &Rows,

@@ -214,7 +214,7 @@ const DATA_SHEETS: &[DataSheet] = &[
         printed: &[(Tf32, MATRIX, 494.7), (Bf16, MATRIX, 989.4), (Fp8, MATRIX, 1978.9), (F16, SPARSE, 1978.9)],
         source: "NVIDIA H100 Tensor Core GPU architecture (white paper)",
     },
-    // NVIDIA prints no clock for B200, so its rates cannot be computed from what is printed.
+    // NVIDIA prints no clock for B200, so its rates cannot be computed from the data sheet.
     DataSheet {
         name: "NVIDIA GeForce RTX 5090",
         target: "sm_120",
