@@ -32,6 +32,7 @@ if [ ! -e "$bare/complete" ]; then
     [ -n "$source" ] || skip "apt-get names no archive"
     echo "a bare Debian: about 0.6 GB of the disk"
     rm -rf "$bare"
+    mkdir -p "$(dirname "$bare")"
     debootstrap --variant=minbase --include=git,gcc,libc6-dev,ca-certificates \
         "${source#* }" "$bare" "${source% *}" >"$bare.log" 2>&1 || skip "debootstrap failed; see $bare.log"
     touch "$bare/complete"
