@@ -126,7 +126,7 @@ impl<'a> Analysis<'a> {
             }
         }
         let around = line.map_or(0.0, |line| correlation_around(line, &days, &values));
-        let around = change::cautious(around, values.len());
+        let around = change::cautious(around, values.len(), 0);
         let inflation = (1.0 + around) / (1.0 - around);
         let test = monotone::mann_kendall(&values, inflation);
         let drift_chance = match (best, line, test) {

@@ -42,7 +42,8 @@ const PARTS: f64 = 3.0;
 /// at all is known by then.
 const LOCAL_CHANCE: f64 = 0.01;
 
-/// By how much an estimated correlation is too low because levels were fitted to the noise, times the number of points.
+/// How much the correlation is underestimated because levels were fitted to the noise, times the number of points, for one level
+/// or two. Each further level adds half as much.
 const FIT_BIAS: f64 = 5.0;
 
 /// Variance that no figure of unit size can be told from none.
@@ -198,7 +199,7 @@ fn stepped(values: &[f64], tame: &[f64], chance: f64, settings: &TrendSettings) 
     found.correlation = correlation(&sums, &starts(&cut));
     found.chance = confirm::best_chance(&sums, bar);
     if !cut.is_empty() {
-        let cautious = cautious(found.correlation, values.len());
+        let cautious = cautious(found.correlation, values.len(), cut.len());
         found.chance = permutation::chance(values, cautious, min_size);
         if found.chance > chance {
             return found;
@@ -277,14 +278,15 @@ fn correlation(sums: &Sums, starts: &[usize]) -> f64 {
     if seen > 0.0 { ((seen + share) / (1.0 - 3.0 * share).max(0.2)).min(MOST_CORRELATION) } else { 0.0 }
 }
 
-/// `correlation` of `n` points with its standard error added: estimated too low, it takes the wandering of noise for a
-/// change. 0 stays 0.
-pub(super) fn cautious(correlation: f64, n: usize) -> f64 {
+/// Returns the `correlation` of `n` points around `changes` + 1 levels plus its standard error and the bias of the fit: a value
+/// that is too low takes the wandering of noise for a change. 0 stays 0.
+pub(super) fn cautious(correlation: f64, n: usize, changes: usize) -> f64 {
     if correlation <= 0.0 {
         return 0.0;
     }
     let n = n as f64;
-    (correlation + (1.0 - correlation * correlation) / n.sqrt() + FIT_BIAS / n).min(MOST_CORRELATION)
+    let bias = FIT_BIAS * (changes.max(1) + 1) as f64 / 2.0;
+    (correlation + (1.0 - correlation * correlation) / n.sqrt() + bias / n).min(MOST_CORRELATION)
 }
 
 fn told(values: &[f64], cut: &[(usize, f64)]) -> Vec<DetectedChange> {
