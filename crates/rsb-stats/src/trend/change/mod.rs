@@ -42,8 +42,8 @@ const PARTS: f64 = 3.0;
 /// at all is known by then.
 const LOCAL_CHANCE: f64 = 0.01;
 
-/// How much the correlation is underestimated because levels were fitted to the noise, times the number of points, for one level
-/// or two. Each further level adds half as much.
+/// How much the correlation is underestimated because levels were fitted to the noise, times the number of points, for up to
+/// one change. Each further change adds half as much.
 const FIT_BIAS: f64 = 5.0;
 
 /// Variance that no figure of unit size can be told from none.
@@ -327,5 +327,22 @@ fn variance_of_steps(values: &[f64]) -> f64 {
         sigma * sigma
     } else {
         steps.iter().map(|step| step * step).sum::<f64>() / 2.0 / values.len() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_margin_of_a_correlation_grows_with_the_levels_fitted() {
+        // Standard error (1 − 0.3²) / √400 = 0.0455; bias 5 / 400 for one change, 2.5 / 400 more for each further one.
+        let error = 0.91 / 20.0;
+        for (changes, bias) in [(0, 0.0125), (1, 0.0125), (2, 0.01875), (5, 0.0375)] {
+            let margin = cautious(0.3, 400, changes) - 0.3;
+            assert!((margin - error - bias).abs() < 1e-12, "{changes} changes: {margin}");
+        }
+        assert!(cautious(0.0, 400, 5).abs() < 1e-12);
+        assert!((cautious(0.7, 20, 1) - MOST_CORRELATION).abs() < 1e-12);
     }
 }
