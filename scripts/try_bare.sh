@@ -40,6 +40,8 @@ fi
 
 toolchain=$(cd "$top" && rustc --print sysroot)
 cargo_home="${CARGO_HOME:-$HOME/.cargo}"
+# The chroot may lack the proxy or the certificates that this machine needs to reach a registry.
+(cd "$top" && cargo fetch --locked --quiet)
 mkdir -p "$target"
 rm -rf "$bare/home/user" "$bare/origin"
 # Cargo reuses a dependency if its source has the same path, so cargo's directories keep theirs.
