@@ -15,7 +15,7 @@ pub use maths::{
     ConvolutionPoint, attended_row, convolution_element, elementwise, gemm_element, normalized_row, rearranged_element,
     softmax_row,
 };
-pub use verify::{chain_tolerance, distribution, fill, init, mark_unwritten, tolerance, verify};
+pub use verify::{chain_tolerance, distribution, fill, init, mark_unwritten, projection_limit, tolerance, verify};
 
 #[cfg(test)]
 mod tests;

@@ -69,6 +69,13 @@ pub fn tolerance(operation: &Operation, sums_in: Option<Dtype>) -> f64 {
     ErrorBound::new(operation, sums_in).total()
 }
 
+/// The largest accepted difference between a row of the result of `operation`, multiplied by random signs, and the same product of the
+/// reference (Freivalds' check). `row` is the row that was found, `scale` the largest value of the reference.
+pub fn projection_limit(operation: &Operation, sums_in: Option<Dtype>, row: &[f64], scale: f64) -> f64 {
+    let length = product::dot(row, row).sqrt();
+    ErrorBound::new(operation, sums_in).projection_limit(length, row.len() as u64, scale)
+}
+
 /// Whether the result of `operation` in this type can be told here.
 const fn has_reference(operation: &Operation, dtype: Dtype) -> bool {
     let of_halves = matches!(operation, Operation::Elementwise(_) | Operation::Reduce(_));

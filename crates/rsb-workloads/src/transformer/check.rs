@@ -1,9 +1,9 @@
 //! Whether a pass was right: a small one from end to end against the reference, a large one stage by stage at samples,
-//! each computed again in f64 from what the device holds.
+//! each computed again in f64 from what the device holds. Matrix products are also checked as a whole, by Freivalds' check.
 
 use rsb_device::operation::{Attention, Elementwise, Gather, Gemm, Normalize, QuantizedProduct, Rearrange};
 use rsb_device::reference::{
-    attended_row, chain_tolerance, elementwise, normalized_row, rearranged_element, tolerance,
+    attended_row, chain_tolerance, elementwise, normalized_row, projection_limit, rearranged_element, tolerance,
 };
 use rsb_device::{Buffer, Operation, convert};
 use rsb_model::random::Generator;
@@ -24,6 +24,12 @@ const SAMPLES: usize = 24;
 
 /// Neighboring elements looked at together.
 const WINDOW: u64 = 1024;
+
+/// Matrices of a batch that are checked as a whole, if there are more.
+const WHOLE_MATRICES: u64 = 8;
+
+/// Elements of a matrix that are read at a time.
+const ELEMENTS_AT_A_TIME: u64 = 1 << 20;
 
 /// Makes the passes, compares every number of their results, and gives the error. The reference has a cache of its own,
 /// which grows as the device's does.
@@ -114,17 +120,20 @@ fn indices(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<u64>, Failure> {
 /// Makes the passes, checks samples of each stage whose buffers are still as it left them, and gives the largest error.
 pub(super) fn stages(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
     let mut worst = Accuracy::default();
+    let mut is_first = true;
     model.checked(&mut |model, pass| {
-        worst = worst.worst(kept(model, pass)?);
+        // The kernels of later passes are the same.
+        worst = worst.worst(kept(model, pass, std::mem::take(&mut is_first))?);
         Ok(())
     })?;
     Ok(worst)
 }
 
-fn kept(model: &Model<'_>, pass: &Pass<'_>) -> Result<Accuracy, Failure> {
+/// Checks the stages whose buffers are as they left them; `whole` also compares all elements of the matrix products.
+pub(super) fn kept(model: &Model<'_>, pass: &Pass<'_>, whole: bool) -> Result<Accuracy, Failure> {
     let mut worst = Accuracy::default();
     for stage in pass.kept() {
-        let check = Check { model, stage, error: Meter::default() };
+        let check = Check { model, stage, whole, error: Meter::default() };
         let error = match &stage.operation {
             Operation::Gemm(op) => check.product(op)?,
             Operation::Quantized(op) => check.quantized(op)?,
@@ -192,18 +201,36 @@ impl Meter {
         } else {
             format!("its error is {error:.1e} of the largest value, above the {limit:.1e} allowed")
         };
-        Err(Failure::Failed(Reason::new(
-            format!("wrong result of {what}"),
-            why,
-            "measure gemm and tensor-ops to see which operation is wrong; suspect its library or the driver",
-        )))
+        Err(wrong_result(what, why))
     }
+}
+
+fn wrong_result(what: &str, why: String) -> Failure {
+    Failure::Failed(Reason::new(
+        format!("wrong result of {what}"),
+        why,
+        "measure gemm and tensor-ops to see which operation is wrong; suspect its library or the driver",
+    ))
+}
+
+/// Where the matrices of one product C = alpha · A · B lie, with A and C in row-major order.
+struct MatrixProduct {
+    rows: u64,
+    columns: u64,
+    terms: u64,
+    alpha: f64,
+    /// The first element of A.
+    a: u64,
+    /// The buffer of C, and its first element.
+    c: (usize, u64),
 }
 
 /// One stage under examination.
 struct Check<'m, 'd> {
     model: &'m Model<'d>,
     stage: &'m Stage,
+    /// Whether matrix products are checked as a whole, too.
+    whole: bool,
     error: Meter,
 }
 
@@ -227,10 +254,73 @@ impl Check<'_, '_> {
                 whole.into_iter().skip(column as usize).step_by(op.n as usize).collect()
             };
             let found = self.read(2, (batch * op.m + row) * op.n + column, 1)?;
-            let sum: f64 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
-            self.error.all(&found, &[op.alpha * sum]);
+            self.error.all(&found, &[op.alpha * dot(&a, &b)]);
+        }
+        let matrices = if self.whole { op.batch.min(WHOLE_MATRICES) } else { 0 };
+        for index in 0..matrices {
+            let batch = index * op.batch / matrices;
+            let signs = random_signs(&mut random, op.n);
+            let b = self.times_signs(op, batch, &signs)?;
+            let (rows, columns, terms) = (op.m, op.n, op.k);
+            let (a, c) = (batch * rows * terms, (2, batch * rows * columns));
+            self.project(&MatrixProduct { rows, columns, terms, alpha: op.alpha, a, c }, &signs, &b)?;
         }
         Ok(self.error)
+    }
+
+    /// B·r of matrix `batch`, for a vector r of signs.
+    fn times_signs(&self, op: &Gemm, batch: u64, signs: &[f64]) -> Result<Vec<f64>, Failure> {
+        let (rows, columns) = if op.transpose_b { (op.n, op.k) } else { (op.k, op.n) };
+        let mut sums = vec![0.0; if op.transpose_b { op.k as usize } else { 0 }];
+        let mut signs_of_rows = signs.iter();
+        for_each_row(
+            rows,
+            columns,
+            |first, count| self.read(1, batch * op.stride_b() + first, count),
+            |_, row| {
+                if op.transpose_b {
+                    add_scaled(&mut sums, row, signs_of_rows.next().copied().unwrap_or(f64::NAN));
+                } else {
+                    sums.push(dot(row, signs));
+                }
+                Ok(())
+            },
+        )?;
+        Ok(sums)
+    }
+
+    /// Freivalds (1977): each row of C, multiplied by a vector r of random signs, must be that row of A times B·r. An element
+    /// that is wrong by more than its row's share of rounding shows, wherever it is.
+    fn project(&self, product: &MatrixProduct, signs: &[f64], b: &[f64]) -> Result<(), Failure> {
+        let (rows, columns, terms) = (product.rows, product.columns, product.terms);
+        let mut expected = Vec::with_capacity(rows as usize);
+        for_each_row(
+            rows,
+            terms,
+            |first, count| self.read(0, product.a + first, count),
+            |_, row| {
+                expected.push(product.alpha * dot(row, b));
+                Ok(())
+            },
+        )?;
+        let (output, c) = product.c;
+        let operation = &self.stage.operation;
+        for_each_row(
+            rows,
+            columns,
+            |first, count| self.read(output, c + first, count),
+            |index, row| {
+                let limit = projection_limit(operation, self.stage.sums_in, row, self.error.scale);
+                let difference = dot(row, signs) - expected.get(index).copied().unwrap_or(f64::NAN);
+                // Written so that NaN is refused too.
+                if difference.abs() <= limit {
+                    return Ok(());
+                }
+                let what = format!("{} within a pass", operation.name());
+                let why = format!("row {index} is off by {difference:.1e} in Freivalds' check ({limit:.1e} allowed)");
+                Err(wrong_result(&what, why))
+            },
+        )
     }
 
     fn quantized(mut self, op: &QuantizedProduct) -> Result<Meter, Failure> {
@@ -243,8 +333,16 @@ impl Check<'_, '_> {
         for (row, column) in places {
             let a = self.read(0, row * op.k, op.k)?;
             let numbers = whole_numbers(self.model, op, (weights, scales), column)?;
-            let sum: f64 = a.iter().zip(&numbers).map(|(a, number)| a * number).sum();
-            self.error.all(&self.read(3, row * op.n + column, 1)?, &[sum]);
+            self.error.all(&self.read(3, row * op.n + column, 1)?, &[dot(&a, &numbers)]);
+        }
+        if self.whole {
+            let signs = random_signs(&mut random, op.n);
+            let mut b = vec![0.0; op.k as usize];
+            for (row, &sign) in (0..).zip(&signs) {
+                add_scaled(&mut b, &whole_numbers(self.model, op, (weights, scales), row)?, sign);
+            }
+            let (rows, columns, terms) = (op.m, op.n, op.k);
+            self.project(&MatrixProduct { rows, columns, terms, alpha: 1.0, a: 0, c: (3, 0) }, &signs, &b)?;
         }
         Ok(self.error)
     }
@@ -317,6 +415,38 @@ impl Check<'_, '_> {
         }
         Ok(self.error)
     }
+}
+
+/// Calls `look` with each row of a matrix and its number. `read` gives the elements from the first, as many as are asked for.
+fn for_each_row(
+    rows: u64,
+    columns: u64,
+    read: impl Fn(u64, u64) -> Result<Vec<f64>, Failure>,
+    mut look: impl FnMut(usize, &[f64]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let at_a_time = (ELEMENTS_AT_A_TIME / columns.max(1)).max(1);
+    for first in (0..rows).step_by(at_a_time as usize) {
+        let count = at_a_time.min(rows - first);
+        let elements = read(first * columns, count * columns)?;
+        for (index, row) in (first as usize..).zip(elements.chunks_exact(columns.max(1) as usize)) {
+            look(index, row)?;
+        }
+    }
+    Ok(())
+}
+
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
+}
+
+fn add_scaled(sums: &mut [f64], row: &[f64], factor: f64) {
+    for (sum, number) in sums.iter_mut().zip(row) {
+        *sum += factor * number;
+    }
+}
+
+fn random_signs(random: &mut Generator, count: u64) -> Vec<f64> {
+    (0..count).map(|_| if random.word() & 1 == 0 { 1.0 } else { -1.0 }).collect()
 }
 
 fn unexpected(operation: &Operation) -> Failure {

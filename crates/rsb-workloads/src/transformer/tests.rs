@@ -102,6 +102,38 @@ fn a_wrong_stage_is_found_wherever_it_is() {
     }
 }
 
+/// Samples alone miss it: it is one element of thousands.
+#[test]
+fn one_wrong_element_of_any_product_is_found() {
+    let plain = Shape { head_dim: 32, ..shape(Dtype::F32, 48, 48) };
+    for shape in [plain, like_llama(plain), narrow(Dtype::I8, plain), narrow(Dtype::I4, like_llama(plain))] {
+        let device = ScriptedDevice::new(Script::default());
+        let mut model = block::model(&device, shape, &Options::default()).unwrap();
+        let mut products = 0;
+        let checked = model.checked(&mut |model, pass| {
+            check::kept(model, pass, true)?;
+            let is_product = |stage: &&Stage| matches!(stage.operation, Operation::Gemm(_) | Operation::Quantized(_));
+            for stage in pass.kept().filter(is_product) {
+                let output = stage.buffers.last().unwrap();
+                let middle = output.bytes() / 8 * 4;
+                let mut right = [0; 4];
+                device.read(output, middle, &mut right).unwrap();
+                let wrong = f32::from_le_bytes(right) + 1.0;
+                device.write(output, middle, &wrong.to_le_bytes()).unwrap();
+                match check::kept(model, pass, true) {
+                    Err(Failure::Failed(reason)) => assert!(reason.why.contains("Freivalds"), "{shape:?}: {reason}"),
+                    other => panic!("{shape:?}, {}: {other:?}", stage.operation.name()),
+                }
+                device.write(output, middle, &right).unwrap();
+                products += 1;
+            }
+            Ok(())
+        });
+        assert!(checked.is_ok(), "{shape:?}: {checked:?}");
+        assert!(products >= 8, "{shape:?}: {products} products");
+    }
+}
+
 #[test]
 fn whole_numbers_are_skipped_with_the_reason() {
     let device = ScriptedDevice::new(Script::default());

@@ -22,6 +22,10 @@ const STEPS_OF_SHORT_SUMS: f64 = 3.0;
 /// parts at k = 1024 to 8192 came to 0.16.
 const STEPS_OF_PARTS: f64 = 0.5;
 
+/// Steps of its type that a row may be off by if it is multiplied by random signs, over the length of the row. Errors of rounding are
+/// at most a step each and independent of the signs; if they are spread evenly over a step, this is six standard deviations.
+const ROW_STEPS: f64 = 2.5;
+
 /// The largest accepted error of a result, by cause.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ErrorBound {
@@ -116,6 +120,15 @@ impl ErrorBound {
     /// The largest accepted max|x − ref| / max|ref|.
     pub(super) fn total(self) -> f64 {
         self.rounding + self.sums
+    }
+
+    /// The largest accepted difference between a row of `columns` elements times random signs and the reference. `length` is the
+    /// Euclidean norm of the row that was found, `scale` the largest value of the reference.
+    pub(super) fn projection_limit(self, length: f64, columns: u64, scale: f64) -> f64 {
+        let root = (columns as f64).sqrt();
+        // No longer than a correct one can be: a wrong result does not set its own limit.
+        let length = length.min(scale * root) + self.smallest_normal * root;
+        ROW_STEPS * self.rounding * length + self.sums * scale * root
     }
 }
 

@@ -26,10 +26,6 @@ const TERMS: u64 = 1 << 25;
 /// Vectors of random signs that the rows of a product are multiplied by.
 const PROJECTIONS: usize = 4;
 
-/// Steps of its type that a row may be off by in such a product, over the length of the row. Errors of rounding are at most a
-/// step each and independent of the signs; if they are spread evenly over a step, this is six standard deviations.
-const ROW_STEPS: f64 = 2.5;
-
 /// Which elements of a matrix are compared with sums in f64: all of a small one; of a large one at least [`PER_ROW`] of each row
 /// (or all), and at least one in each tile.
 pub(super) struct SampledElements {
@@ -403,11 +399,7 @@ impl Check<'_> {
         (terms, scale): (u64, f64),
         what: impl FnOnce() -> String,
     ) -> Result<(), DeviceError> {
-        let root = (terms as f64).sqrt();
-        // No longer than a correct one can be: a wrong result does not set its own limit.
-        let length = length.min(scale * root) + self.bound.smallest_normal * root;
-        let rounding = ROW_STEPS * self.bound.rounding * length;
-        let limit = rounding + self.bound.sums * scale * root;
+        let limit = self.bound.projection_limit(length, terms, scale);
         let difference = difference.abs();
         if difference <= limit {
             return Ok(());
