@@ -211,6 +211,41 @@ fn a_simulated_card_has_values_and_no_expectation() {
     assert!(page.contains("its times mean nothing"), "{page}");
 }
 
+/// As a person runs it on the day that the card arrives.
+#[cfg(feature = "rocm")]
+fn whole_day(bench: &Bench) {
+    let document = bench.run(&["doctor", "--first-day", "--json"]).expect(0).json();
+    check("first-day", &document);
+    let checks = document["checks"].as_array().unwrap();
+    let numbers: Vec<u64> = checks.iter().map(|check| check["number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=16).collect::<Vec<_>>());
+    for check in checks {
+        match check["status"].as_str().unwrap() {
+            "ok" | "look" => assert!(!check["values"].as_array().unwrap().is_empty(), "{check:#}"),
+            "skipped" => assert!(check["reason"]["cure"].is_string(), "{check:#}"),
+            other => panic!("{other}: {check:#}"),
+        }
+    }
+    // Nothing else on the machine is needed for these.
+    for number in [2, 3, 4, 5, 6, 8, 9, 10, 14] {
+        assert_ne!(checks[number - 1]["status"], "skipped", "{:#}", checks[number - 1]);
+    }
+    let page = std::fs::read_to_string(folder(bench).join("first-day.txt")).unwrap();
+    assert!(page.contains("16 checks: "), "{page}");
+}
+
+#[cfg(feature = "rocm")]
+#[test]
+fn the_whole_day_of_a_simulated_mi300x_ends_without_a_failure() {
+    whole_day(&fake_mi300x());
+}
+
+#[cfg(all(feature = "rocm", feature = "cuda"))]
+#[test]
+fn the_whole_day_of_a_simulated_nvidia_gpu_ends_without_a_failure() {
+    whole_day(&crate::fake_gpu::support::CUDA.fake_gpu());
+}
+
 #[cfg(feature = "rocm")]
 #[test]
 fn a_wrong_result_fails_the_day() {
