@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Takes the pictures of docs/guide.md anew: docs/images/tui.svg, a run in the terminal interface, in tmux, and
-# docs/images/dashboard.png, a comparison in Chromium. Builds first, then waits until the load average is below 0.5, since the
+# docs/images/dashboard.png, a comparison in Chromium. Needs the Python package rich. Builds first, then waits until the load average is below 0.5, since the
 # figures of the run are real; with --any-load it does not wait. Look at the pictures before they are committed.
 #
 # Usage: scripts/pictures.sh [--any-load]
@@ -14,7 +14,6 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=scripts/tmux.sh
 . "$here/scripts/tmux.sh"
 program=$(find_program yes) || exit $?
-(cd "$here" && cargo build --quiet --package xtask)
 until [ "$wait_for_quiet" = no ] || awk '{ exit !($1 < 0.5) }' /proc/loadavg; do
     echo "the load average is $(cut -d' ' -f1-3 /proc/loadavg): waiting until it is below 0.5" >&2
     sleep 20
@@ -48,7 +47,7 @@ wait_for "step $((steps * 9 / 10)) of" 120
 press Right
 wait_for 'throughput by size'
 sleep 1
-terminal capture-pane -p -e | "${CARGO_TARGET_DIR:-$here/target}/debug/xtask" screenshot >tui.svg
+terminal capture-pane -p -e | "$here/scripts/terminal_to_svg.py" >tui.svg
 cp tui.svg "$here/docs/images/tui.svg"
 echo "docs/images/tui.svg is taken anew; look at it" >&2
 

@@ -97,7 +97,7 @@ take_picture() {
         cat "$work/gate.txt"
         # shellcheck disable=SC2016 # What a user types.
         printf '$ echo $?\n%s\n' "$code"
-    } | (cd "$here" && cargo xtask screenshot) >"$work/gate.svg"
+    } | "$here/scripts/terminal_to_svg.py" >"$work/gate.svg"
     cp "$work/gate.svg" "$here/docs/images/gate.svg"
     cd "$here"
 }

@@ -1,17 +1,22 @@
-//! The JSON Schemas of the documents. `cargo xtask codegen` makes the files from the types; the program holds them packed, as
-//! what generates them is half a megabyte.
+//! The JSON Schemas of the documents. `cargo xtask codegen` generates the files from the types.
 
 use std::collections::BTreeMap;
 
+use include_dir::{Dir, include_dir};
 use rsb_store::output;
 
 use crate::cli::SchemaArgs;
 use crate::exit::{CliError, CliResult, Exit, refused};
 use crate::show;
 
-/// Every document: name and schema, draft-07.
-fn all() -> BTreeMap<String, Vec<u8>> {
-    packed_files::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/schemas.pack")))
+static SCHEMAS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
+
+/// The name and the schema (draft-07) of each document.
+fn by_name() -> BTreeMap<&'static str, &'static [u8]> {
+    let named = |file: &'static include_dir::File<'_>| {
+        Some((file.path().to_str()?.strip_suffix(".schema.json")?, file.contents()))
+    };
+    SCHEMAS.files().filter_map(named).collect()
 }
 
 /// Lists, prints or writes them.
@@ -19,7 +24,7 @@ fn all() -> BTreeMap<String, Vec<u8>> {
 /// # Errors
 /// When there is none of that name, or the directory cannot be written.
 pub fn run(args: &SchemaArgs) -> CliResult {
-    let schemas = all();
+    let schemas = by_name();
     match (&args.dir, &args.name) {
         (Some(dir), _) => {
             output::create_dir(dir).map_err(refused)?;
@@ -28,8 +33,8 @@ pub fn run(args: &SchemaArgs) -> CliResult {
             }
         }
         (None, Some(name)) => {
-            let names = || schemas.keys().cloned().collect::<Vec<_>>().join(", ");
-            let schema = schemas.get(name).ok_or_else(|| {
+            let names = || schemas.keys().copied().collect::<Vec<_>>().join(", ");
+            let schema = schemas.get(name.as_str()).ok_or_else(|| {
                 CliError::usage(anyhow::anyhow!("there is no schema `{name}`; there are {}", names()))
             })?;
             show::text(String::from_utf8_lossy(schema).trim_end())?;

@@ -3,7 +3,6 @@
 
 mod links;
 mod names;
-mod screenshot;
 mod steps;
 mod tidy;
 
@@ -22,8 +21,7 @@ Usage: cargo xtask <CHORE>
   speed    the figures of docs/speed.md, measured here; with WORDS those lines alone that have them
   gate-study  the error rates of docs/gate-study.md: record processes of two builds here, judge them as the gate would
   store-study  the figures of docs/store-study.md: a history of ten million values is made, asked and removed
-  trend-study  the figures of docs/trend-study.md: false change points, power, agreement with people, time
-  screenshot  terminal text with colors on standard input, an SVG on standard output";
+  trend-study  the figures of docs/trend-study.md: false change points, power, agreement with people, time";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -35,7 +33,6 @@ fn main() -> ExitCode {
         Some("test") => steps::test(&arguments[1..]),
         Some("codegen") => steps::study(&["shaders".to_owned()]).and_then(|()| steps::codegen()),
         Some("shaders" | "speed" | "gate-study" | "store-study" | "trend-study") => steps::study(&arguments),
-        Some("screenshot") => screenshot::run(),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -1,18 +1,17 @@
 //! The SPIR-V of every kernel, as `cargo xtask codegen` made it from the sources in kernels/vulkan.
 
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
-
+use include_dir::{Dir, include_dir};
 use rsb_model::Dtype;
 
 use super::info::{Presence, Traits};
 use crate::portable::{Module, unsupported};
 use rsb_device::device::DeviceError;
 
-/// Every file, by its name.
-fn files() -> &'static BTreeMap<String, Vec<u8>> {
-    static FILES: OnceLock<BTreeMap<String, Vec<u8>>> = OnceLock::new();
-    FILES.get_or_init(|| packed_files::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/shaders.pack"))))
+static SHADERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/kernels/vulkan/spirv");
+
+/// The contents of the file `name`.spv.
+fn spirv(name: &str) -> Option<&'static [u8]> {
+    Some(SHADERS.get_file(format!("{name}.spv"))?.contents())
 }
 
 /// Kernels that bring values of a group together, by subgroups where the device has them.
@@ -35,7 +34,7 @@ pub(super) fn words(traits: Traits, module: Module, dtype: Dtype, kernel: &str) 
     };
     let form = if by_subgroups(traits, kernel) { "_subgroups" } else { "" };
     let name = format!("{stem}{form}_{dtype}");
-    let file = files().get(&name).ok_or_else(|| {
+    let file = spirv(&name).ok_or_else(|| {
         unsupported(
             &format!("{} of {dtype}", kernel.trim_start_matches("rsb_")),
             format!("there is no shader for it in {dtype}"),
@@ -69,7 +68,7 @@ mod tests {
         for module in Module::ALL {
             for dtype in module.dtypes() {
                 let name = format!("{}_{dtype}", module.stem());
-                let bytes = files().get(&name).unwrap_or_else(|| panic!("{name}"));
+                let bytes = spirv(&name).unwrap_or_else(|| panic!("{name}"));
                 assert_eq!(bytes.get(..4), Some(MAGIC.as_slice()), "{name}");
                 assert!(bytes.len().is_multiple_of(4), "{name}");
             }
