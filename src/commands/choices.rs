@@ -55,7 +55,7 @@ fn lines(subcommand: &str, directories: &Directories) -> Result<Vec<String>, Cli
 fn baselines(directories: &Directories) -> Vec<String> {
     let mut names: Vec<String> =
         Baselines::new(&directories.baselines).list().into_iter().map(|baseline| baseline.name).collect();
-    rsb_model::order::by(&mut names, Ord::cmp);
+    names.sort();
     names.dedup();
     names
 }

@@ -2,7 +2,6 @@
 
 use rsb_engine::frameworks::{self, Component};
 use rsb_engine::{gate, suites};
-use rsb_model::json;
 use rsb_model::record::{ComponentResults, ComponentStatus, ThresholdCheck};
 use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Run, Timestamp};
 use rsb_report::Style;
@@ -202,7 +201,7 @@ fn status_lines(row: &Value, style: Style) -> String {
         let change = case.map(|(case, change)| format!(", time of {case} {change:+.1} %")).unwrap_or_default();
         details.push(format!("against its baseline: {verdict}{change}"));
     }
-    let checks: Vec<ThresholdCheck> = json::from_value(&row["threshold_checks"]).unwrap_or_default();
+    let checks: Vec<ThresholdCheck> = serde::Deserialize::deserialize(&row["threshold_checks"]).unwrap_or_default();
     for check in checks.iter().filter(|check| check.passed != Some(true)) {
         let (expected, actual) = (check.expected_text(), check.actual_text());
         details.push(format!("target missed: {}, {expected}, is {actual}", check.name));

@@ -1,9 +1,7 @@
 //! The environment variables that count. One that looks like ours but is not known is an error: a typo never means the default.
 
 use anyhow::anyhow;
-use rsb_model::renamed;
 
-use crate::console;
 use crate::exit::CliError;
 
 /// Every variable that is read, with the flag that goes before it.
@@ -77,12 +75,6 @@ fn not_of_bench_in(is_set: impl Fn(&str) -> bool) -> Vec<String> {
 
 fn check_names(names: impl Iterator<Item = String>) -> Result<(), CliError> {
     for name in names.filter(|name| name.starts_with("RSB_")) {
-        if let Some((_, now)) = renamed::VARIABLES.iter().find(|(old, _)| *old == name) {
-            console::say(&format!(
-                "note: {name} is called {now} now; the old name is read in this version for the last time"
-            ));
-            continue;
-        }
         if KNOWN.iter().all(|(known, _)| *known != name) {
             let nearest = KNOWN
                 .iter()
@@ -109,10 +101,6 @@ mod tests {
         let check = |name: &str| check_names(std::iter::once(name.to_owned()));
         assert!(check("RSB_RUNS").is_ok());
         assert!(check("PATH").is_ok());
-        assert!(
-            check("RSB_CUDA_PATH").is_ok() && check(rsb_model::renamed::VARIABLES[0].0).is_ok(),
-            "the old name is still read"
-        );
         let error = check("RSB_RUNZ").unwrap_err().error.to_string();
         assert!(error.contains("RSB_RUNS"), "{error}");
     }

@@ -139,7 +139,7 @@ fn after_noise(result: &ComparisonResult, sides: &JudgedSides, request: &Verdict
     let is_lone = result.notes.iter().any(is_lone);
     match &request.again {
         Some(again) if !request.is_remeasured => {
-            request.hint(&format!("{load}measure the undecided cases again"), &format!("{again} --budget 3m"))
+            request.hint(&format!("{load}measure undecided cases again"), &format!("{again} --budget 3m"))
         }
         Some(again) if !is_lone => request.hint(&format!("{load}measure longer"), &format!("{again} --budget 10m")),
         _ if is_lone => request.hint(&format!("{load}measure replicates of both sides"), "run --replicates 3"),
@@ -313,7 +313,7 @@ mod tests {
             ),
             undecided(
                 TooNoisy,
-                &["load 7.0 on 2 CPUs: stop other work, then measure the undecided cases again:\n  \
+                &["load 7.0 on 2 CPUs: stop other work, then measure undecided cases again:\n  \
                    rusty-stack-bench gate --budget 3m"],
             ),
             Row {

@@ -57,7 +57,7 @@ pub fn run(args: &RecommendArgs, style: Style) -> CliResult {
     let mut runs = of_models(&store)?;
     let is_some_run = !runs.is_empty();
     // Of a case that several runs measured the first counts.
-    rsb_model::order::by(&mut runs, |a, b| is_disturbed(a).cmp(&is_disturbed(b)));
+    runs.sort_by_key(is_disturbed);
     runs.extend(of_roofs(&store, &runs)?);
     let (model, prices) = (args.model.as_deref(), prices.as_ref());
     let asked = Recommending { goal, model, own: &own, prices, is_predicting: true };
@@ -116,7 +116,7 @@ fn of_roofs(store: &Store, known: &[Run]) -> Result<Vec<Run>, CliError> {
     let mut named: Vec<&str> = answer.rows.iter().flatten().filter_map(Value::as_str).collect();
     named.retain(|id| known.iter().all(|run| run.run_id.0 != *id));
     // Ids begin with the time.
-    rsb_model::order::by(&mut named, |a, b| b.cmp(a));
+    named.sort_by(|a, b| b.cmp(a));
     Ok(named.into_iter().take(MOST_ROOFS).filter_map(|id| store.run(id).ok()).collect())
 }
 

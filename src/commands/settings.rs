@@ -1,5 +1,6 @@
 //! Defaults, then the configuration file, then the environment, then flags: one place that puts them together.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,13 +9,11 @@ use rsb_engine::measure::{ComponentSettings, Count, Limits, Profiler, Settings};
 use rsb_engine::plan::{self, CustomEntry, Machine, Plan, Selection};
 use rsb_engine::revisions::RevisionTree;
 use rsb_engine::{Directories, custom, sweep};
-use rsb_model::order;
-use rsb_model::{Profile, Suite, renamed};
+use rsb_model::{Profile, Suite};
 use tempfile::NamedTempFile;
 
 use crate::cli::{ExtraMetric, MeasureArgs, Places};
 use crate::config::{self, ComponentSection, Config};
-use crate::console;
 use crate::exit::CliError;
 
 /// The configuration and the directories.
@@ -134,8 +133,11 @@ pub(super) fn resolve(
     settings.replicates = args.replicates.or(config.run.replicates).map_or(settings.replicates, Count::asked);
     settings.limits = limits(args.timeout, config);
     settings.prepare_workers = config.prepare_workers();
-    settings.components =
-        order::map(config.components.iter().map(|(name, component)| (name.clone(), of_component(component, args))));
+    settings.components = config
+        .components
+        .iter()
+        .map(|(name, component)| (name.clone(), of_component(component, args)))
+        .collect::<BTreeMap<_, _>>();
     settings.count_instructions = args.metric == Some(ExtraMetric::Instructions);
     let profiler = args.profiler.as_deref().map(Profiler::here).transpose();
     settings.profiler = profiler.map_err(|reason| CliError::usage(anyhow::anyhow!("--profiler: {reason}")))?;
@@ -148,10 +150,6 @@ pub(super) fn resolve(
         Some(entries) => (Vec::new(), Suite::Custom, entries),
         None => (names, suite, config.custom_entries()),
     };
-    let configured = custom.iter().flat_map(|entry| &entry.axes);
-    if let Some(note) = renamed::note(args.axis.iter().chain(configured).map(|(name, _)| name.as_str())) {
-        console::say(&format!("note: {note}"));
-    }
     let selection =
         Selection { names, suite, custom, backend, devices, models: Vec::new(), axes: args.axis.clone(), profile };
     Ok((selection, settings))

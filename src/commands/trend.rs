@@ -250,7 +250,7 @@ pub(super) fn times_in(store: &Store, cases: Option<&str>, runs: Option<usize>) 
         };
         all.extend(store.series(&filter)?);
     }
-    rsb_model::order::by(&mut all, |a, b| (&a.id, &a.metric).cmp(&(&b.id, &b.metric)));
+    all.sort_by(|a, b| (&a.id, &a.metric).cmp(&(&b.id, &b.metric)));
     Ok(all)
 }
 

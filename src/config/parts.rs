@@ -6,15 +6,15 @@ use std::time::Duration;
 use rsb_engine::frameworks;
 use rsb_engine::measure::ComponentSettings;
 use rsb_engine::plan;
-use rsb_model::{BenchmarkType, Better, Case, CaseId, Field, Params, Reason, renamed};
+use rsb_model::{BenchmarkType, Better, Case, CaseId, Field, Params, Reason};
 use rsb_stats::policy_file::TargetFile;
 use serde::{Deserialize, Serialize};
 
 /// Refuses an axis that the benchmark of an entry of `[[custom]]` does not have, and what is no value of one.
 pub(super) fn check_entry(section: &super::CustomSection) -> Result<(), String> {
     let name = &section.benchmark;
-    let axes = section.axes.iter().map(|(axis, values)| (axis.clone(), values.texts())).collect();
-    let axes: Vec<(String, Vec<String>)> = renamed::axes(axes);
+    let axes: Vec<(String, Vec<String>)> =
+        section.axes.iter().map(|(axis, values)| (axis.clone(), values.texts())).collect();
     let checked = match (frameworks::find(name), rsb_workloads::find(name)) {
         (Some(component), _) => frameworks::workloads_with(component, &axes)
             .and_then(|_| frameworks::check_values(component, &axes).map_err(|error| error.to_string())),

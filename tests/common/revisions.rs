@@ -24,7 +24,7 @@ fn main() {
             // A configuration that leaves most out.
             let most = if config.unwrap_or_default().contains("thorough") { 1 } else { CASES };
             let cases: Vec<String> = first.into_iter().take(CASES).chain(more).take(most).collect();
-            println!(r#"{{"format_version":1,"mark":"{MARK}","cases":[{}]}}"#, cases.join(","));
+            println!(r#"{{"format_version":3,"mark":"{MARK}","cases":[{}]}}"#, cases.join(","));
         }
         Some("__worker") => {
             note_layout();

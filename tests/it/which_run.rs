@@ -122,7 +122,7 @@ fn a_run_that_may_be_the_latest_and_cannot_be_read_is_no_verdict() {
     for (broken, word) in [
         (text[..text.len() / 2].to_owned(), "cut off"),
         (text.replace("\"format_version\": 3", "\"format_version\": 99"), "newer than"),
-        (text.replace("\"format_version\": 3", "\"format_version\": 0"), "never existed"),
+        (text.replace("\"format_version\": 3", "\"format_version\": 0"), "measure again"),
         (text.clone(), "has the run id second already"),
         (edited, "was changed since it was written"),
     ] {

@@ -8,11 +8,8 @@ use std::path::{Path, PathBuf};
 
 use runtime_loading::{Loaded, Unavailable};
 
-/// The variable with directories to look into first, as `PATH` has them. The old name is read where this one is not set.
+/// The variable with directories to look into first, as `PATH` has them.
 pub const PATH: &str = "RSB_CUDA_PATH";
-
-/// What `PATH` was called.
-pub const OLD_PATH: &str = "RSB_CUDA_FOLDERS";
 
 /// The variable that names the driver's file. Where that file holds other libraries too, they are taken from it.
 pub const DRIVER: &str = "RSB_CUDA_LIBRARY";
@@ -60,7 +57,7 @@ impl CudaPaths {
             "RSB_NCCL_LIBRARY",
         ];
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let mut roots: Vec<PathBuf> = set(PATH).or_else(|| set(OLD_PATH)).iter().flat_map(env::split_paths).collect();
+        let mut roots: Vec<PathBuf> = set(PATH).iter().flat_map(env::split_paths).collect();
         let known = ["CUDA_PATH", "CUDA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX"];
         roots.extend(known.into_iter().filter_map(&set).map(PathBuf::from));
         roots.extend(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
@@ -208,8 +205,7 @@ mod tests {
             places.roots.into_iter().take(3).map(|root| root.display().to_string()).collect::<Vec<_>>()
         };
         assert_eq!(roots(&[(PATH, "/a:/b"), ("CUDA_PATH", "/toolkit")]), ["/a", "/b", "/toolkit"]);
-        assert_eq!(roots(&[(OLD_PATH, "/old:/b"), ("CUDA_HOME", "/home")]), ["/old", "/b", "/home"]);
-        assert_eq!(roots(&[(PATH, "/new"), (OLD_PATH, "/old"), ("CUDA_PATH", "/toolkit")])[..2], ["/new", "/toolkit"]);
+        assert_eq!(roots(&[(PATH, "/new"), ("CUDA_PATH", "/toolkit")])[..2], ["/new", "/toolkit"]);
     }
 
     #[test]

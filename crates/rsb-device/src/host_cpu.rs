@@ -103,7 +103,7 @@ fn group_limit() -> Option<u64> {
 fn caches(dir: &Path) -> Vec<Cache> {
     let entries = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
     let mut found: Vec<Cache> = entries.filter_map(|entry| cache(&entry.path())).collect();
-    rsb_model::order::by_key(&mut found, |cache| cache.level);
+    found.sort_by_key(|cache| cache.level);
     found
 }
 

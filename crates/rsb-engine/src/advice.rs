@@ -5,8 +5,8 @@ mod roofline;
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools as _;
 use rsb_model::gpu::Gpu;
-use rsb_model::order;
 use rsb_model::record::Recommendation;
 use rsb_model::telemetry::{self, GpuTelemetry};
 use rsb_model::{
@@ -144,7 +144,8 @@ fn held_back(run: &Run) -> Option<Recommendation> {
     let first = all.first()?;
     let telemetry = |result: &&BenchmarkResult| telemetry::of_replicates(&result.metadata);
     let known: Vec<GpuTelemetry> = all.iter().flat_map(telemetry).flatten().collect();
-    let reasons = order::distinct(known.iter().flat_map(|one| &one.throttle_reasons).map(String::as_str));
+    let reasons =
+        known.iter().flat_map(|one| &one.throttle_reasons).map(String::as_str).sorted_unstable().dedup().collect_vec();
     let by = if reasons.is_empty() { String::new() } else { format!(" by {}", reasons.join(", ")) };
     let hottest = known.iter().filter_map(|one| one.temperature_c).map(|spread| spread.max).reduce(f64::max);
     let hottest = hottest.map_or_else(String::new, |celsius| format!("; the hottest reading was {celsius:.0} °C"));
@@ -221,7 +222,7 @@ fn low_occupancy(run: &Run) -> Option<Recommendation> {
         ))
     };
     let mut found: Vec<(f64, String)> = measured(run).filter_map(each).collect();
-    rsb_model::order::by(&mut found, |(a, _), (b, _)| a.total_cmp(b));
+    found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let told: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
     (!told.is_empty()).then(|| {
         let action =

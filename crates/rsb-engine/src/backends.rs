@@ -38,7 +38,7 @@ mod tests {
     fn every_backend_of_this_build_is_named_once_and_the_cpu_opens() {
         let mut ids: Vec<BackendId> = backends().iter().map(|backend| backend.id()).collect();
         let count = ids.len();
-        rsb_model::order::by(&mut ids, Ord::cmp);
+        ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), count);
         assert!(has_backend(BackendId::Cpu));

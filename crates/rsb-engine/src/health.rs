@@ -1,8 +1,10 @@
 //! One page about a machine's benchmarks: what became worse or better, what is too noisy, missing or long unmeasured, and what
 //! to do about it. Pure: the store and the trends are read by whoever asks.
 
+use std::collections::BTreeMap;
+
+use itertools::Itertools as _;
 use rsb_model::format::FORMAT_VERSION;
-use rsb_model::order;
 use rsb_model::record::{
     Alert, AlertBasis, AlertState, HealthDocument, HealthItem, OverallStatus, Recommendation, RunPoint, SeriesMove,
     SeriesTrend, Severity, TrackedAlert,
@@ -159,7 +161,7 @@ fn noisy(series: &[Series], limit: f64) -> Vec<HealthItem> {
         })
     };
     let mut found: Vec<HealthItem> = series.iter().filter_map(item).collect();
-    rsb_model::order::by(&mut found, |a, b| b.percent.unwrap_or_default().total_cmp(&a.percent.unwrap_or_default()));
+    found.sort_by(|a, b| b.percent.unwrap_or_default().total_cmp(&a.percent.unwrap_or_default()));
     found
 }
 
@@ -167,9 +169,9 @@ fn noisy(series: &[Series], limit: f64) -> Vec<HealthItem> {
 fn missing(latest: Option<&Run>, earlier: &[Run]) -> Vec<HealthItem> {
     let (Some(latest), Some(before)) = (latest, earlier.last()) else { return Vec::new() };
     let is_measured = |outcome: Outcome| matches!(outcome, Outcome::Measured | Outcome::Simulated);
-    let now = order::map(latest.benchmarks.iter().map(|result| (&result.benchmark_id, result)));
+    let now = latest.benchmarks.iter().map(|result| (&result.benchmark_id, result)).collect::<BTreeMap<_, _>>();
     let measured = before.benchmarks.iter().filter(|result| is_measured(result.outcome));
-    let ids = order::distinct(measured.map(|result| &result.benchmark_id));
+    let ids = measured.map(|result| &result.benchmark_id).sorted_unstable().dedup().collect_vec();
     let item = |id: &CaseId| {
         let evidence = match now.get(id) {
             Some(result) if is_measured(result.outcome) => return None,

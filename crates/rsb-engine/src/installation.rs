@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools as _;
 use rsb_model::environment::{Gpu, GpuCache, GpuCacheKind, RocmInstallation};
 use rsb_model::format::FORMAT_VERSION;
-use rsb_model::order;
 use rsb_model::record::{InstallationInfo, PerformanceBaseline};
 use rsb_model::shape::parse_bytes;
 use rsb_model::{BenchmarkResult, Case, CaseDevice, DeviceType, Fingerprint, Outcome, Run, Suite};
@@ -50,10 +50,17 @@ pub fn narrow(plan: &mut Plan) {
         let known = largest.entry(case.device.to_string()).or_default();
         *known = (*known).max(size(case).unwrap_or(0));
     }
-    let kinds = order::map(plan.devices.iter().map(|device| (device.device.to_string(), device.device_type)));
+    let kinds =
+        plan.devices.iter().map(|device| (device.device.to_string(), device.device_type)).collect::<BTreeMap<_, _>>();
     let is_around = |case: &Case| case.params.text("stores") == Some("non-temporal");
-    let has_choice =
-        order::distinct(plan.cases.iter().filter(|case| is_around(case)).map(|case| case.device.to_string()));
+    let has_choice = plan
+        .cases
+        .iter()
+        .filter(|case| is_around(case))
+        .map(|case| case.device.to_string())
+        .sorted_unstable()
+        .dedup()
+        .collect_vec();
     plan.cases.retain(|case| {
         let device = case.device.to_string();
         let is_spare = match case.params.text("operation") {
@@ -72,7 +79,7 @@ pub fn narrow(plan: &mut Plan) {
 
 /// Factors of the software that differ between `before` and `now`.
 pub fn changed_software(before: &Fingerprint, now: &Fingerprint) -> Vec<String> {
-    let names = order::distinct(before.factors.keys().chain(now.factors.keys()));
+    let names = before.factors.keys().chain(now.factors.keys()).sorted_unstable().dedup().collect_vec();
     let is_changed = |name: &&String| before.factors.get(*name) != now.factors.get(*name);
     names.into_iter().filter(is_changed).cloned().collect()
 }

@@ -130,7 +130,6 @@ struct Wanted {
 /// # Errors
 /// When it names what does not exist.
 pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError> {
-    let selection = &selection.under_todays_names();
     let wanted = wanted(selection)?;
     let devices = devices(selection, machine)?;
     let breadth = if selection.names.is_empty() {
@@ -225,7 +224,7 @@ fn check_axes(benchmarks: &[&'static dyn Benchmark], selection: &Selection) -> R
             let mut names: Vec<&str> =
                 benchmarks.iter().flat_map(|benchmark| benchmark.axes()).map(|axis| axis.name).collect();
             names.extend(components.iter().flat_map(|(component, _)| frameworks::axes(component)));
-            rsb_model::order::by(&mut names, Ord::cmp);
+            names.sort_unstable();
             names.dedup();
             Err(PlanError::UnknownAxis { axis: axis.clone(), known: names.join(", ") })
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
-use rsb_model::order;
+use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Environment, Event, Note, Outcome, Run, RunId, RunStatus, Timestamp};
 use rsb_store::Store;
 
@@ -170,7 +170,7 @@ pub fn suite_name(selection: &Selection) -> String {
     if selection.names.is_empty() {
         return selection.suite.as_str().to_owned();
     }
-    let names = order::distinct(selection.names.iter().map(String::as_str));
+    let names = selection.names.iter().map(String::as_str).sorted_unstable().dedup().collect_vec();
     if names.len() == rsb_workloads::all().len() + frameworks::all().len() {
         return plan::ALL.to_owned();
     }

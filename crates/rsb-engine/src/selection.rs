@@ -1,7 +1,7 @@
 //! What is asked for, and what is here to do it on: the two inputs of a plan.
 
 use rsb_device::DeviceInfo;
-use rsb_model::{BackendId, Profile, Reason, Suite, renamed};
+use rsb_model::{BackendId, Profile, Reason, Suite};
 
 use crate::models::ModelRow;
 
@@ -42,12 +42,6 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The same with axes that had another name under the one that they have now.
-    pub(crate) fn under_todays_names(&self) -> Self {
-        let entry = |entry: &CustomEntry| CustomEntry { axes: renamed::axes(entry.axes.clone()), ..entry.clone() };
-        Self { axes: renamed::axes(self.axes.clone()), custom: self.custom.iter().map(entry).collect(), ..self.clone() }
-    }
-
     /// Whether a GPU is measured through every backend that reaches it.
     pub(crate) fn compares_backends(&self) -> bool {
         self.names.is_empty() && self.suite.compares_backends()

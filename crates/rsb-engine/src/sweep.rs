@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use rsb_model::renamed;
 use rsb_workloads::AxisInfo;
 use serde::Deserialize;
 use toml::Spanned;
@@ -214,7 +213,7 @@ fn other_names(name: &str) -> &'static [&'static str] {
 }
 
 fn named((name, values, at): Wished, whose: &str, known: &[AxisInfo]) -> Result<(String, Vec<String>), Mistake> {
-    let names = std::iter::once(name.as_str()).chain(other_names(&name).iter().copied()).chain(renamed::axis(&name));
+    let names = std::iter::once(name.as_str()).chain(other_names(&name).iter().copied());
     let axis = names.into_iter().find_map(|name| known.iter().find(|axis| axis.name == name)).ok_or_else(|| {
         let there = known.iter().map(|axis| axis.name).collect::<Vec<_>>().join(", ");
         Mistake { at: at.clone(), what: format!("`{whose}` has no axis `{name}`; it has {there}") }
@@ -261,16 +260,6 @@ axes = { shape = [\"64x64x64\"] }
         assert_eq!(axis(&entries[0], "prompt_length").as_deref(), Some("64,128"));
         assert_eq!(axis(&entries[0], "dtype").as_deref(), Some("f32,bf16"));
         assert_eq!(axis(&entries[1], "dtype").as_deref(), Some("f32"));
-    }
-
-    #[test]
-    fn the_name_that_an_axis_had_is_understood() {
-        let axes = |name: &str| {
-            let text = format!("[[scenario]]\nbenchmark = \"launch-latency\"\naxes = {{ {name} = \"graph\" }}\n");
-            parse(&text).unwrap().swap_remove(0).axes
-        };
-        assert_eq!(axes("way"), axes("launch_mode"));
-        assert_eq!(axes("way"), [("launch_mode".to_owned(), vec!["graph".to_owned()])]);
     }
 
     #[test]

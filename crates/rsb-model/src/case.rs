@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{BenchmarkType, CaseDevice, CaseId, ParseIdError};
 use crate::record::BenchmarkResult;
-use crate::renamed;
 
 /// The parameters of a case in a fixed order, each as a person would write it: `dtype=f32`, `shape=1024x1024x1024`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -106,7 +105,6 @@ impl BenchmarkResult {
             .iter()
             .fold(Params::new(), |params, (name, value)| params.with(name, value.as_str().unwrap_or_default()));
         let benchmark = self.category.clone()?;
-        let params = renamed::params(&params, &benchmark);
         Some(Case {
             id: self.benchmark_id.clone(),
             benchmark,

@@ -102,16 +102,6 @@ impl Fields {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Calls `old` by the name `new`, in its place; whether it was there.
-    pub(crate) fn rename(&mut self, old: &str, new: &'static str) -> bool {
-        let found = self.0.contains_key(old) && !self.0.contains_key(new);
-        if found {
-            let renamed = |(name, value): (String, Json)| (if name == old { new.to_owned() } else { name }, value);
-            self.0 = std::mem::take(&mut self.0).into_iter().map(renamed).collect();
-        }
-        found
-    }
-
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

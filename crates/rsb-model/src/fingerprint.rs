@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use itertools::Itertools as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{Cpu, Environment, Gpu};
-use crate::order;
 
 /// The comparable part of an [`Environment`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -120,7 +120,7 @@ fn details(environment: &Environment) -> BTreeMap<String, String> {
         cpu.and_then(|cpu| cpu.physical_cores).map(|cores| cores.to_string()),
     ];
     let named = DETAILS.iter().map(|name| (*name).to_owned());
-    order::map(named.zip(known).filter_map(|(name, value)| Some((name, value?))))
+    named.zip(known).filter_map(|(name, value)| Some((name, value?))).collect::<BTreeMap<_, _>>()
 }
 
 /// `25.17.1`: family, model and stepping, as the CPU tells them.
@@ -160,7 +160,7 @@ fn describe(gpu: &Gpu) -> String {
 }
 
 fn differing(baseline: &BTreeMap<String, String>, current: &BTreeMap<String, String>) -> Vec<Difference> {
-    let fields = order::distinct(baseline.keys().chain(current.keys()));
+    let fields = baseline.keys().chain(current.keys()).sorted_unstable().dedup().collect_vec();
     let value =
         |map: &BTreeMap<String, String>, field: &str| map.get(field).cloned().unwrap_or_else(|| UNKNOWN.to_owned());
     fields

@@ -2,21 +2,8 @@
 
 use serde_json::Value;
 
-/// The version of every document that this program writes.
-///
-/// Version 2: `std_dev` of a result is in the unit of its time and `cv` is what `std_dev` was; notes of a run carry a
-/// code; targets are numbers. All of version 1 is read: see [`crate::BenchmarkResult::upgrade`], [`crate::Note`] and
-/// [`crate::record::ThresholdCheck`].
-///
-/// Version 3: a run and a baseline carry a checksum of their text, and a run its place among those measured into one
-/// directory. What is older says so: [`crate::Note::Unsealed`].
+/// The version of every document that this program writes, and the only one that it reads: no release wrote an earlier one.
 pub const FORMAT_VERSION: u32 = 3;
-
-/// The first version whose runs and baselines carry a checksum.
-pub const SEALED: u32 = 3;
-
-/// The first version whose results call the coefficient of variation `cv`.
-pub(crate) const CV_IS_CV: u32 = 2;
 
 /// Why a document was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,9 +16,9 @@ pub enum FormatError {
         /// What the document says.
         found: u64,
     },
-    /// A version that never was.
-    #[error("format version {found} never existed: the first is 1; restore the file from a copy")]
-    Unknown {
+    /// Written by a development version.
+    #[error("format version {found} was written before the first release; measure again")]
+    Older {
         /// What the document says.
         found: u64,
     },
@@ -43,12 +30,12 @@ pub enum FormatError {
 /// Accepts `document` when its `format_version` is one that this program reads.
 ///
 /// # Errors
-/// When the version is missing or newer.
+/// If the version is missing, newer or older.
 pub fn check(document: &Value) -> Result<(), FormatError> {
     match document.get("format_version").and_then(Value::as_u64) {
-        Some(0) => Err(FormatError::Unknown { found: 0 }),
-        Some(found) if found <= u64::from(FORMAT_VERSION) => Ok(()),
-        Some(found) => Err(FormatError::Newer { found }),
+        Some(found) if found > u64::from(FORMAT_VERSION) => Err(FormatError::Newer { found }),
+        Some(found) if found < u64::from(FORMAT_VERSION) => Err(FormatError::Older { found }),
+        Some(_) => Ok(()),
         None => Err(FormatError::Missing),
     }
 }
@@ -59,12 +46,12 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_known_versions_are_read() {
-        assert_eq!(check(&json!({"format_version": 1})), Ok(()));
-        assert_eq!(check(&json!({"format_version": 2})), Ok(()));
+    fn only_the_current_version_is_read() {
+        for found in 0..3 {
+            assert_eq!(check(&json!({ "format_version": found })), Err(FormatError::Older { found }));
+        }
         assert_eq!(check(&json!({"format_version": 3})), Ok(()));
         assert_eq!(check(&json!({"format_version": 4})), Err(FormatError::Newer { found: 4 }));
-        assert_eq!(check(&json!({"format_version": 0})), Err(FormatError::Unknown { found: 0 }));
         assert_eq!(check(&json!({})), Err(FormatError::Missing));
         assert_eq!(check(&json!({"format_version": "1"})), Err(FormatError::Missing));
     }

@@ -7,7 +7,6 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::renamed;
 use crate::run_device::Vendor;
 
 /// Text that does not name what it should.
@@ -386,16 +385,12 @@ display_as_str!(BackendId, DeviceType, BenchmarkType, Dtype);
 
 /// Identifies a case across runs and machines: `cpu_performance/gemm/cpu:0/f32/1024x1024x1024`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "String")]
+#[serde(transparent)]
 pub struct CaseId(String);
 
 impl From<String> for CaseId {
-    /// An id that has an axis under an old name gets the new one.
     fn from(text: String) -> Self {
-        match renamed::case_id(&text) {
-            Cow::Borrowed(_) => Self(text),
-            Cow::Owned(renamed) => Self(renamed),
-        }
+        Self(text)
     }
 }
 

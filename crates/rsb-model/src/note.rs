@@ -9,7 +9,7 @@ use crate::ids::DeviceRef;
 
 /// What a reader of a run should know.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "Record", try_from = "Stored")]
+#[serde(into = "Record", try_from = "Record")]
 pub enum Note {
     /// Somebody stopped the run: the cases that had ended are in it.
     Interrupted,
@@ -38,8 +38,6 @@ pub enum Note {
         /// The sentence, with the sizes.
         text: String,
     },
-    /// It comes from a file without a checksum, so nothing tells whether the file was changed.
-    Unsealed,
     /// A sentence that nothing but a reader asks for.
     Text(String),
 }
@@ -60,8 +58,6 @@ enum Code {
     Shared,
     /// Cases are smaller for want of memory.
     SizedDown,
-    /// It comes from a file without a checksum.
-    Unsealed,
     /// Nothing but a sentence.
     #[serde(other)]
     Text,
@@ -93,14 +89,6 @@ struct Record {
     torn_lines: Option<usize>,
 }
 
-/// A note as a file may hold it: format 1 had sentences alone.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Stored {
-    Sentence(String),
-    Record(Record),
-}
-
 impl JsonSchema for Note {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Note".into()
@@ -116,8 +104,6 @@ const OUT_OF_TIME: &str = "the time limit of the whole run was over before every
 const SLOWED: &str = "slowed on purpose: ";
 const SHARED: &str =
     "another run of this program was measuring at the same time: its figures and these disturb each other";
-const SIZED_DOWN: &str = " lets a benchmark take ";
-const UNSEALED: &str = "its file is of a version before checksums: nothing tells whether it was changed since";
 
 impl Note {
     /// Whether cases are missing from the run.
@@ -133,45 +119,9 @@ impl Note {
             Self::Slowed { .. } => Code::Slowed,
             Self::Shared => Code::Shared,
             Self::SizedDown { .. } => Code::SizedDown,
-            Self::Unsealed => Code::Unsealed,
             Self::Text(_) => Code::Text,
         }
     }
-
-    /// The note that a sentence of format 1 was. These are the words of that format: they stay as they are when a
-    /// sentence of today is worded anew.
-    fn of_sentence(text: String) -> Self {
-        const INTERRUPTED: &str = "interrupted";
-        const OUT_OF_TIME: &str = "the time limit of the whole run was over";
-        const SLOWED: &str = "slowed on purpose: ";
-        const SHARED: &str = "another run of this program was measuring at the same time";
-        let sized_down = || text.split_once(SIZED_DOWN)?.0.parse().ok();
-        if let Some(slowdown) = text.strip_prefix(SLOWED) {
-            return Self::Slowed { slowdown: slowdown.to_owned() };
-        }
-        match text.as_str() {
-            said if said.starts_with(INTERRUPTED) => cut_off(said).unwrap_or(Self::Interrupted),
-            said if said.starts_with(OUT_OF_TIME) => Self::OutOfTime,
-            said if said.starts_with(SHARED) => Self::Shared,
-            UNSEALED => Self::Unsealed,
-            _ => match sized_down() {
-                Some(device) => Self::SizedDown { device, text },
-                None => Self::Text(text),
-            },
-        }
-    }
-}
-
-/// What a recovered run of format 1 says: `interrupted: 2 of the 5 planned cases had ended when the run was cut off; 1
-/// torn lines of its journal were dropped`.
-fn cut_off(text: &str) -> Option<Note> {
-    let (cases, torn) = text.strip_prefix("interrupted: ")?.split_once(" cases had ended when the run was cut off")?;
-    let (ended, planned) = match cases.split_once(" of the ") {
-        Some((ended, planned)) => (ended, Some(planned.strip_suffix(" planned")?.parse().ok()?)),
-        None => (cases, None),
-    };
-    let torn = torn.strip_prefix("; ").and_then(|torn| torn.split(' ').next()?.parse().ok());
-    Some(Note::CutOff { ended: ended.parse().ok()?, planned, torn_lines: torn.unwrap_or_default() })
 }
 
 impl fmt::Display for Note {
@@ -190,7 +140,6 @@ impl fmt::Display for Note {
             Self::OutOfTime => f.write_str(OUT_OF_TIME),
             Self::Slowed { slowdown } => write!(f, "{SLOWED}{slowdown}"),
             Self::Shared => f.write_str(SHARED),
-            Self::Unsealed => f.write_str(UNSEALED),
             Self::SizedDown { text, .. } | Self::Text(text) => f.write_str(text),
         }
     }
@@ -213,7 +162,7 @@ impl From<Note> for Record {
             }
             Note::Slowed { slowdown } => Self { slowdown: Some(slowdown), ..blank },
             Note::SizedDown { device, .. } => Self { device: Some(device), ..blank },
-            Note::Interrupted | Note::OutOfTime | Note::Shared | Note::Unsealed | Note::Text(_) => blank,
+            Note::Interrupted | Note::OutOfTime | Note::Shared | Note::Text(_) => blank,
         }
     }
 }
@@ -226,14 +175,10 @@ struct NoteError {
     field: &'static str,
 }
 
-impl TryFrom<Stored> for Note {
+impl TryFrom<Record> for Note {
     type Error = NoteError;
 
-    fn try_from(stored: Stored) -> Result<Self, NoteError> {
-        let record = match stored {
-            Stored::Sentence(text) => return Ok(Self::of_sentence(text)),
-            Stored::Record(record) => record,
-        };
+    fn try_from(record: Record) -> Result<Self, NoteError> {
         let lacks = |code, field| NoteError { code, field };
         Ok(match record.code {
             Code::Interrupted => Self::Interrupted,
@@ -245,7 +190,6 @@ impl TryFrom<Stored> for Note {
             Code::OutOfTime => Self::OutOfTime,
             Code::Slowed => Self::Slowed { slowdown: record.slowdown.ok_or_else(|| lacks("slowed", "slowdown"))? },
             Code::Shared => Self::Shared,
-            Code::Unsealed => Self::Unsealed,
             Code::SizedDown => Self::SizedDown {
                 device: record.device.ok_or_else(|| lacks("sized_down", "device"))?,
                 text: record.text,
@@ -268,19 +212,17 @@ mod tests {
             Note::OutOfTime,
             Note::Slowed { slowdown: "gelu=1.15".to_owned() },
             Note::Shared,
-            Note::Unsealed,
             Note::SizedDown { device: DeviceRef::CPU, text: "cpu:0 lets a benchmark take 1 GiB alone".to_owned() },
             Note::Text("vllm: 2 requests failed".to_owned()),
         ]
     }
 
     #[test]
-    fn every_note_survives_a_round_trip_and_its_sentence_alone_does_too() {
+    fn every_note_survives_a_round_trip() {
         for note in every() {
             let document = serde_json::to_value(&note).unwrap();
             assert_eq!(document["text"], note.to_string());
             assert_eq!(serde_json::from_value::<Note>(document).unwrap(), note);
-            assert_eq!(serde_json::from_value::<Note>(json!(note.to_string())).unwrap(), note);
         }
     }
 
@@ -295,22 +237,5 @@ mod tests {
         }
         let later = json!({"code": "of_a_later_program", "text": "x"});
         assert_eq!(serde_json::from_value::<Note>(later).unwrap(), Note::Text("x".to_owned()));
-    }
-
-    #[test]
-    fn sentences_of_format_1_are_known() {
-        let torn = "interrupted: 2 of the 5 planned cases had ended when the run was cut off; 1 torn lines of its journal were dropped";
-        let sized =
-            "rocm:1 lets a benchmark take 1.5 GiB alone: arrays of 1GiB are 256MiB, which its caches may hold in part";
-        for (text, note) in [
-            ("interrupted: the cases before were measured, the rest were not", Note::Interrupted),
-            (torn, Note::CutOff { ended: 2, planned: Some(5), torn_lines: 1 }),
-            ("slowed on purpose: gemm=1.15", Note::Slowed { slowdown: "gemm=1.15".to_owned() }),
-            (sized, Note::SizedDown { device: "rocm:1".parse().unwrap(), text: sized.to_owned() }),
-            ("something else", Note::Text("something else".to_owned())),
-        ] {
-            assert_eq!(serde_json::from_value::<Note>(json!(text)).unwrap(), note);
-        }
-        assert!(every().iter().filter(|note| note.is_interruption()).count() == 3);
     }
 }

@@ -17,9 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Environment;
 use crate::factor::Factors;
 use crate::field::Fields;
-use crate::format;
 use crate::ids::{BenchmarkType, CaseId, DeviceType};
-use crate::json;
 use crate::outcome::{Obstacle, Outcome, Reason};
 use crate::samples::{Samples, quantile_of_sorted};
 use crate::unit::Unit;
@@ -123,7 +121,7 @@ struct OptionalReason {
 impl BenchmarkResult {
     /// Why its instructions, which were asked for, were not counted.
     pub fn instructions_not_counted(&self) -> Option<Reason> {
-        json::from_value(self.metadata.get(INSTRUCTIONS_NOT_COUNTED)?).ok()
+        serde::Deserialize::deserialize(self.metadata.get(INSTRUCTIONS_NOT_COUNTED)?).ok()
     }
 
     /// The fields of the one point, if it ran.
@@ -138,7 +136,7 @@ impl BenchmarkResult {
         if metric == TIME && !self.samples.is_empty() {
             let times: Result<Vec<f64>, _> = self.samples.iter().map(Samples::location).collect();
             let mut times = times.ok()?;
-            crate::order::numbers(&mut times);
+            times.sort_by(f64::total_cmp);
             return quantile_of_sorted(&times, 0.5).map(|nanoseconds| nanoseconds / 1e6);
         }
         self.fields()?.number(metric)
@@ -147,40 +145,7 @@ impl BenchmarkResult {
     /// The processes of earlier runs that a baseline keeps beside the case: see [`PAST_PROCESSES`]. Empty where it keeps none.
     pub fn past_processes(&self) -> Vec<Vec<f64>> {
         let known = self.metadata.get(PAST_PROCESSES);
-        known.and_then(|value| json::from_value(value).ok()).unwrap_or_default()
-    }
-
-    /// Makes a record of format `version` one of today. Format 1 kept the coefficient of variation as `std_dev`, and
-    /// the level of a compiler in British spelling.
-    pub fn upgrade(&mut self, version: u32) {
-        if version >= format::CV_IS_CV {
-            return;
-        }
-        let std_dev = self.std_dev_ms();
-        for fields in &mut self.results {
-            fields.rename("optimisation", "optimization");
-            if fields.rename("std_dev", "cv")
-                && let Some(std_dev) = std_dev
-            {
-                fields.set("std_dev", std_dev);
-            }
-        }
-    }
-
-    /// Standard deviation of the time of an iteration, in ms, where there are samples of it.
-    fn std_dev_ms(&self) -> Option<f64> {
-        let known = self.statistics.as_ref().filter(|statistics| statistics.unit == Unit::Milliseconds.symbol());
-        if let Some(statistics) = known {
-            return Some(statistics.std_dev);
-        }
-        let times: Vec<f64> =
-            self.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten().collect();
-        if times.len() < 2 {
-            return None;
-        }
-        let mean = times.iter().sum::<f64>() / times.len() as f64;
-        let squares: f64 = times.iter().map(|time| (time - mean).powi(2)).sum();
-        Some((squares / (times.len() - 1) as f64).sqrt() / 1e6)
+        known.and_then(|value| serde::Deserialize::deserialize(value).ok()).unwrap_or_default()
     }
 }
 

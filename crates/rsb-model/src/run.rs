@@ -1,17 +1,16 @@
 //! A run: what one invocation measured, with the machine it was measured on.
 
+use itertools::Itertools as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
-use crate::format::{FORMAT_VERSION, SEALED};
+use crate::format::FORMAT_VERSION;
 use crate::ids::RunId;
 use crate::note::Note;
-use crate::order;
 use crate::outcome::Outcome;
 use crate::record::BenchmarkResult;
 use crate::run_device::RunDevice;
-use crate::suite::Profile;
 
 /// What one invocation measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -137,22 +136,12 @@ impl Run {
         })
     }
 
-    /// Takes over what format `version`, in which it was read, said in another way. Its cases are upgraded one by one.
-    pub fn upgrade(&mut self, version: u32) {
-        // What was imported then is known by its suite, which is the name of a tool and not of a profile.
-        let by_tool = self.suite == self.profile && self.profile.parse::<Profile>().is_err();
-        if version < SEALED {
-            self.imported = self.imported || by_tool;
-        }
-        self.format_version = FORMAT_VERSION;
-    }
-
     /// What its cases say under `key` of their metadata, each thing once, with the number of cases that say it.
     pub fn said_of_cases(&self, key: &str) -> Vec<(String, usize)> {
         let texts = |result: &BenchmarkResult| -> Vec<String> {
             let Some(value) = result.metadata.get(key) else { return Vec::new() };
             let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-            order::distinct(items.iter().filter_map(|item| item.as_str().map(str::to_owned)))
+            items.iter().filter_map(|item| item.as_str().map(str::to_owned)).sorted_unstable().dedup().collect_vec()
         };
         let mut counts: Vec<(String, usize)> = Vec::new();
         for text in self.benchmarks.iter().flat_map(texts) {

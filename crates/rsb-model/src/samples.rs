@@ -106,7 +106,7 @@ impl Samples {
     /// As [`Samples::per_iteration`].
     pub fn floor(&self) -> Result<f64, SamplesError> {
         let mut times = self.per_iteration()?;
-        crate::order::numbers(&mut times);
+        times.sort_by(f64::total_cmp);
         share_of_sorted(&times, FLOOR_SHARE).ok_or(SamplesError::Empty)
     }
 
@@ -122,7 +122,7 @@ impl Samples {
     /// As [`Samples::per_iteration`].
     pub fn location(&self) -> Result<f64, SamplesError> {
         let mut times = self.per_iteration()?;
-        crate::order::numbers(&mut times);
+        times.sort_by(f64::total_cmp);
         quantile_of_sorted(&times, LOCATION_SHARE).ok_or(SamplesError::Empty)
     }
 }
@@ -139,7 +139,7 @@ impl Samples {
             let times_ns = self.times_ns.iter().map(|&time| six_digits(time)).collect();
             return Self { times_ns, ..self.clone() };
         }
-        crate::order::numbers(&mut each);
+        each.sort_by(f64::total_cmp);
         let mut iters = self.iters.clone();
         iters.sort_unstable();
         let typical = iters.get(iters.len() / 2).copied().unwrap_or(1);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools as _;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,6 @@ use serde_json::Value as Json;
 
 use crate::field::Fields;
 use crate::record::BenchmarkResult;
-use crate::{json, order};
 
 /// Temperatures of a GPU in °C.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -157,7 +157,7 @@ fn absent(share: &[GpuSample]) -> Option<String> {
     if share.iter().all(|sample| sample.utilization_percent.is_none()) {
         reasons.push(NO_LOAD);
     }
-    (!reasons.is_empty()).then(|| order::distinct(reasons).join("; "))
+    (!reasons.is_empty()).then(|| reasons.into_iter().sorted_unstable().dedup().collect_vec().join("; "))
 }
 
 /// The course of `samples`; nothing of a single one, or where nobody looked at a clock.
@@ -286,7 +286,10 @@ fn throttling(samples: &[GpuSample]) -> (Option<bool>, Vec<String>) {
             }
         }
     }
-    (told.then_some(!reasons.is_empty()), order::distinct(reasons).into_iter().cloned().collect())
+    (
+        told.then_some(!reasons.is_empty()),
+        reasons.into_iter().sorted_unstable().dedup().collect_vec().into_iter().cloned().collect(),
+    )
 }
 
 /// Where the metadata of a case keeps what sensors told, replicate by replicate.
@@ -295,7 +298,7 @@ pub const TELEMETRY: &str = "telemetry";
 /// What the metadata of a case knows of each replicate; empty where it knows nothing.
 #[inline(never)] // The code that reads the document is large.
 pub fn of_replicates(metadata: &serde_json::Map<String, Json>) -> Vec<Option<GpuTelemetry>> {
-    metadata.get(TELEMETRY).and_then(|kept| json::from_value(kept).ok()).unwrap_or_default()
+    metadata.get(TELEMETRY).and_then(|kept| serde::Deserialize::deserialize(kept).ok()).unwrap_or_default()
 }
 
 /// The snapshots of the GPU that `result` was measured on, each with its moment: those beside its replicates, then those that

@@ -130,7 +130,7 @@ fn caches(host: &Host) -> Vec<Cache> {
             })
         })
         .collect();
-    rsb_model::order::by_key(&mut found, |cache| cache.level);
+    found.sort_by_key(|cache| cache.level);
     found
 }
 

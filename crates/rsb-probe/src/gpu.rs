@@ -98,7 +98,7 @@ impl Started {
         let unread = [self.unread, unread_gpus, unread_nodes].concat();
         let runtimes = self.runtimes.latest(deadline).unwrap_or_default();
         let mut found = merge(gpus, nodes);
-        rsb_model::order::by_key(&mut found, Entry::order);
+        found.sort_by_key(Entry::order);
         let number = |entry: &Entry| entry.node.as_ref().map(Node::number);
         let places: HashMap<u32, u32> =
             (0..).zip(&found).filter_map(|(index, entry)| Some((number(entry)?, index))).collect();
@@ -149,7 +149,7 @@ impl Entry {
                 gb_s: link.max_mb_s.map(|rate| f64::from(rate) / 1e3),
             })
             .collect();
-        rsb_model::order::by_key(&mut found, |link| (link.peer, link.weight));
+        found.sort_by_key(|link| (link.peer, link.weight));
         found
     }
 

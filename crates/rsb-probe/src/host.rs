@@ -150,7 +150,7 @@ pub(crate) fn entries(path: &Path) -> Vec<String> {
         .flatten()
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();
-    rsb_model::order::by(&mut names, Ord::cmp);
+    names.sort();
     names
 }
 

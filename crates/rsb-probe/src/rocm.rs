@@ -72,7 +72,7 @@ pub(crate) fn roots(host: &Host) -> Vec<PathBuf> {
 /// Directories `rocm-6.4.3` below `/opt`, or `core-7.14` below one installation, newest first.
 pub(crate) fn versioned(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let mut versioned: Vec<String> = entries(dir).into_iter().filter(|name| name.starts_with(prefix)).collect();
-    rsb_model::order::by_key(&mut versioned, |name| std::cmp::Reverse(numbers(name.trim_start_matches(prefix))));
+    versioned.sort_by_key(|name| std::cmp::Reverse(numbers(name.trim_start_matches(prefix))));
     versioned.into_iter().map(|name| dir.join(name)).collect()
 }
 

@@ -105,7 +105,7 @@ mod tests {
         let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
         let mut files: Vec<String> = files.map(|name| name.to_string_lossy().into_owned()).collect();
         files.retain(|name| name != "__pycache__");
-        rsb_model::order::by(&mut files, Ord::cmp);
+        files.sort();
         let carried: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
         assert_eq!(carried, files);
     }

@@ -100,9 +100,7 @@ pub fn compared(run: &Run) -> Vec<Hardware<'_>> {
             None => groups.push(vec![device]),
         }
     }
-    rsb_model::order::by_key(&mut groups, |group| {
-        group.first().is_some_and(|device| device.device_type == DeviceType::Cpu)
-    });
+    groups.sort_by_key(|group| group.first().is_some_and(|device| device.device_type == DeviceType::Cpu));
     let several = groups.iter().filter(|group| group.len() > 1);
     several.filter_map(|group| hardware(run, group)).collect()
 }
@@ -120,7 +118,7 @@ fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
     let device_type = group.first()?.device_type;
     let mut devices: Vec<&RunDevice> = group.to_vec();
     let native = native(&devices);
-    rsb_model::order::by_key(&mut devices, |device| (Some(device.backend()) != native, device.backend()));
+    devices.sort_by_key(|device| (Some(device.backend()) != native, device.backend()));
     let count = |backend| devices.iter().filter(|device| device.backend() == backend).count();
     let column = |device: &&'a RunDevice| Column {
         device: device.device,

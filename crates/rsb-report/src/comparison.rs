@@ -56,7 +56,7 @@ pub fn by_importance(result: &ComparisonResult) -> Vec<&Comparison> {
         Verdict::Unchanged => 4,
     };
     let mut sorted: Vec<&Comparison> = result.comparisons.iter().collect();
-    rsb_model::order::by(&mut sorted, |a, b| rank(a.verdict).cmp(&rank(b.verdict)).then(size(b).total_cmp(&size(a))));
+    sorted.sort_by(|a, b| rank(a.verdict).cmp(&rank(b.verdict)).then(size(b).total_cmp(&size(a))));
     sorted
 }
 
@@ -218,7 +218,7 @@ pub fn overall_line(result: &ComparisonResult, detail: Detail) -> Option<String>
 
 fn detectable(result: &ComparisonResult) -> Option<String> {
     let mut found: Vec<f64> = result.comparisons.iter().filter_map(|row| row.detectable_percent).collect();
-    rsb_model::order::numbers(&mut found);
+    found.sort_by(f64::total_cmp);
     let median = *found.get(found.len() / 2)?;
     let percent = match median {
         // Little was measured, and the number says no more.
@@ -329,7 +329,7 @@ fn causes(result: &ComparisonResult) -> Vec<String> {
     if let [(only, _)] = causes.as_slice() {
         return vec![only.clone()];
     }
-    rsb_model::order::by(&mut causes, |(_, a), (_, b)| b.cmp(a));
+    causes.sort_by(|(_, a), (_, b)| b.cmp(a));
     causes.into_iter().take(MAX_CAUSES).map(|(cause, count)| format!("{count} {cause}")).collect()
 }
 

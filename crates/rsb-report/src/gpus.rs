@@ -202,7 +202,7 @@ fn joined(members: &[&Gpu], kind: &str) -> Lines {
     let mut circles: Vec<Vec<u32>> = Vec::new();
     for (index, peers) in &linked {
         let mut circle: Vec<u32> = peers.iter().copied().chain([*index]).collect();
-        rsb_model::order::by(&mut circle, Ord::cmp);
+        circle.sort_unstable();
         if !circles.contains(&circle) {
             circles.push(circle);
         }

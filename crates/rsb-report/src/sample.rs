@@ -103,7 +103,7 @@ pub(crate) fn measured(id: &str, time_ns: f64, fields: &Fields) -> BenchmarkResu
 
 fn statistics(samples: &[Samples]) -> Statistics {
     let mut times: Vec<f64> = samples.iter().flat_map(|one| one.per_iteration().unwrap()).map(|ns| ns / 1e6).collect();
-    rsb_model::order::numbers(&mut times);
+    times.sort_by(f64::total_cmp);
     let n = times.len() as f64;
     let mean = times.iter().sum::<f64>() / n;
     let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / (n - 1.0);

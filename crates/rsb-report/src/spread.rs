@@ -32,7 +32,7 @@ pub(crate) fn spread_of(result: &BenchmarkResult, field: &Field, value: f64) -> 
     let times = result.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten();
     let mut values: Vec<f64> =
         times.map(|time| of_time(value, time / usual)).filter(|value| value.is_finite()).collect();
-    rsb_model::order::numbers(&mut values);
+    values.sort_by(f64::total_cmp);
     let (low, high) = (quantile_of_sorted(&values, 0.1)?, quantile_of_sorted(&values, 0.9)?);
     Some(FigureSpread { low, high, values })
 }

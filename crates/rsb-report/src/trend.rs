@@ -271,7 +271,7 @@ fn alerts(document: &TrendDocument) -> Vec<(&SeriesTrend, &Alert)> {
         alert.basis != AlertBasis::Confirmed
             || !is_common(document, series, |one| one.change_percent.to_bits() == alert.change_percent.to_bits())
     });
-    rsb_model::order::by_key(&mut alerts, |(_, alert)| std::cmp::Reverse(alert.severity));
+    alerts.sort_by_key(|(_, alert)| std::cmp::Reverse(alert.severity));
     alerts
 }
 

@@ -99,7 +99,7 @@ pub fn outliers(values: &[f64], rule: OutlierRule) -> Vec<bool> {
 /// `values` in ascending order.
 pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
-    rsb_model::order::numbers(&mut sorted);
+    sorted.sort_by(f64::total_cmp);
     sorted
 }
 

@@ -97,7 +97,7 @@ fn exact_at_least(u: usize, n: usize, m: usize) -> f64 {
 pub(crate) fn ranks(values: &[f64]) -> (Vec<f64>, f64) {
     // Adding zero turns −0 into 0, so that the two tie.
     let mut order: Vec<(usize, f64)> = values.iter().map(|value| value + 0.0).enumerate().collect();
-    rsb_model::order::by(&mut order, |a, b| a.1.total_cmp(&b.1));
+    order.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut ranks = vec![0.0; values.len()];
     let (mut done, mut ties) = (0_usize, 0.0);
     for group in order.chunk_by(|a, b| a.1.total_cmp(&b.1).is_eq()) {

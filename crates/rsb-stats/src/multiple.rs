@@ -29,7 +29,7 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
 /// Positions of `p_values` from the smallest to the largest.
 pub(crate) fn ascending(p_values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
-    rsb_model::order::by(&mut order, |&a, &b| chance(p_values, a).total_cmp(&chance(p_values, b)));
+    order.sort_by(|&a, &b| chance(p_values, a).total_cmp(&chance(p_values, b)));
     order
 }
 

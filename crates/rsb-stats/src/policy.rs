@@ -6,7 +6,6 @@ mod patterns;
 
 use std::collections::BTreeMap;
 
-use rsb_model::order;
 use rsb_model::record::ThresholdCheck;
 use rsb_model::{BenchmarkType, Better, Field};
 
@@ -215,7 +214,7 @@ impl Default for Policy {
             default_threshold: None,
             asked_threshold: None,
             overrides: Vec::new(),
-            floors: order::map(DEFAULT_FLOORS.iter().map(|&(name, floor)| (name.to_owned(), floor))),
+            floors: DEFAULT_FLOORS.iter().map(|&(name, floor)| (name.to_owned(), floor)).collect::<BTreeMap<_, _>>(),
             ignored_cases: Vec::new(),
             ignored_metrics: Vec::new(),
             targets: Vec::new(),

@@ -46,7 +46,8 @@ impl AlertBook {
         let bytes = read::read_bytes(&path)?;
         let document = json::parse_bytes(&bytes).map_err(|error| read::syntax(&path, &bytes, &error))?;
         read::check_format(&path, &document)?;
-        let book: Self = json::from_value(&document).map_err(|error| read::shape(&path, "alerts", &error))?;
+        let book: Self =
+            serde::Deserialize::deserialize(&document).map_err(|error| read::shape(&path, "alerts", &error))?;
         Ok(Self { format_version: format::FORMAT_VERSION, ..book })
     }
 

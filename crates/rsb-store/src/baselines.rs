@@ -9,11 +9,11 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use rsb_model::factor;
 use rsb_model::fingerprint::Difference;
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::PAST_PROCESSES;
 use rsb_model::{BenchmarkResult, CaseId, Environment, Fingerprint, Outcome, Run, Timestamp};
-use rsb_model::{factor, json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -106,7 +106,7 @@ fn past_of(run: &Run) -> BTreeMap<&CaseId, Vec<Vec<f64>>> {
         let each = result.samples.iter().filter_map(|samples| Some(samples.floor().ok()? / 1e6));
         result.past_processes().into_iter().chain([each.collect()]).collect()
     };
-    rsb_model::order::map(measured.map(|result| (&result.benchmark_id, floors(result))))
+    measured.map(|result| (&result.benchmark_id, floors(result))).collect::<BTreeMap<_, _>>()
 }
 
 /// Returns the factors in which a case that both runs measured differs.
@@ -220,13 +220,13 @@ impl Baseline {
         let shape = |error: &serde_json::Error| read::shape(path, "a baseline", error);
         let missing = || shape(&serde::de::Error::missing_field("runs"));
         let listed = document.runs.ok_or_else(missing)?;
-        let wire: Wire = json::from_value(&document.fields).map_err(|error| shape(&error))?;
+        let wire: Wire = serde::Deserialize::deserialize(&document.fields).map_err(|error| shape(&error))?;
         wire.check(path)?;
         let mut runs = Vec::new();
         for text in listed {
             let mut run: Document<'_> = serde_json::from_str(text.get()).map_err(|error| shape(&error))?;
             if let Value::Object(fields) = &mut run.fields {
-                let state = fields.remove("state").and_then(|state| json::from_value(&state).ok());
+                let state = fields.remove("state").and_then(|state| serde::Deserialize::deserialize(&state).ok());
                 let environment = Environment { state, ..wire.environment.clone() };
                 let environment = serde_json::to_value(environment).map_err(|error| shape(&error))?;
                 fields.insert("environment".to_owned(), environment);
@@ -239,7 +239,7 @@ impl Baseline {
             return Err(ReadError::Misplaced { path: path.to_owned(), problem });
         }
         Ok(Self {
-            format_version: FORMAT_VERSION, // The cases are upgraded.
+            format_version: FORMAT_VERSION,
             name: wire.name,
             created: wire.created,
             fingerprint: Fingerprint::of(&wire.environment),
@@ -437,7 +437,7 @@ impl Baselines {
     fn files(&self) -> Vec<(String, String, PathBuf)> {
         let Ok(entries) = std::fs::read_dir(&self.dir) else { return Vec::new() };
         let mut dirs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        rsb_model::order::by(&mut dirs, Ord::cmp);
+        dirs.sort();
         let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         let named = |path: PathBuf| (text(path.parent().and_then(Path::file_name)), text(path.file_stem()), path);
         dirs.iter().flat_map(|dir| files::documents_in(dir)).map(named).collect()

@@ -10,7 +10,7 @@ use rsb_model::{BenchmarkResult, Run};
 /// `run` with its cases in order of their ids, and few samples for each.
 pub(crate) fn compact_run(run: &Run) -> Run {
     let mut run = run.clone();
-    rsb_model::order::by(&mut run.benchmarks, |a, b| a.benchmark_id.cmp(&b.benchmark_id));
+    run.benchmarks.sort_by(|a, b| a.benchmark_id.cmp(&b.benchmark_id));
     for result in &mut run.benchmarks {
         // A baseline may take cases of other runs, on a machine whose software has changed since.
         result.factors = Some(result.factors_in(&run.environment).into_owned());
@@ -53,7 +53,7 @@ mod tests {
         assert!((kept_deviation / deviation - 1.0).abs() < 0.1, "{kept_deviation} for {deviation}");
         let median = |values: &[f64]| {
             let mut sorted = values.to_vec();
-            rsb_model::order::numbers(&mut sorted);
+            sorted.sort_by(f64::total_cmp);
             f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
         };
         assert!((median(&each) / median(&times) - 1.0).abs() < 1e-3);

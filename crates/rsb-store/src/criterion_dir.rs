@@ -44,7 +44,7 @@ pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
             problem: format!("it holds {MOST_DIRECTORIES} directories; name Criterion's own, such as target/criterion"),
         });
     }
-    rsb_model::order::by(&mut cases, Ord::cmp);
+    cases.sort();
     if cases.is_empty() {
         return Err(ReadError::Shape {
             path: dir.to_owned(),

@@ -126,6 +126,6 @@ fn rows_of_result(run: &Run, result: &BenchmarkResult) -> Vec<HistoryRow> {
             ..bare.clone()
         })
         .collect();
-    rsb_model::order::by(&mut rows, |a, b| a.metric.cmp(&b.metric));
+    rows.sort_by(|a, b| a.metric.cmp(&b.metric));
     if rows.is_empty() { vec![bare] } else { rows }
 }

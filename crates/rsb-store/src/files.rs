@@ -121,7 +121,7 @@ fn named(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
         !name.starts_with('.') && is_wanted(&name)
     };
     let mut files: Vec<PathBuf> = names.filter(is_wanted).map(|name| dir.join(name)).collect();
-    rsb_model::order::by(&mut files, Ord::cmp);
+    files.sort();
     files
 }
 

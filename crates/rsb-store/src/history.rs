@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use rsb_model::{BenchmarkType, Better, DeviceType, Fingerprint, Outcome, RunId, Timestamp, renamed};
+use rsb_model::{BenchmarkType, Better, DeviceType, Fingerprint, Outcome, RunId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row, Rows, params};
 use serde_json::Value;
 
@@ -112,9 +112,8 @@ const ROWS: &str = "
 const ROWS_OF_CASES: &str = "AND x.variant IN (SELECT value FROM json_each(?4))";
 const ROWS_IN_ORDER: &str = "ORDER BY x.position, m.name";
 
-/// Whether a variant `v` of a case `c` is of the cases asked for by the parameters 1 to 4: see [`CasePattern`].
-pub(crate) const IS_ASKED: &str =
-    "(?1 IS NULL OR c.name GLOB ?1 OR c.name GLOB ?2 OR (v.benchmark = ?3 AND c.name GLOB ?4))";
+/// Whether the case `c` fits the parameter 1, which [`pattern`] returns.
+pub(crate) const IS_ASKED: &str = "(?1 IS NULL OR c.name GLOB ?1)";
 
 /// The points of the series ?1 since ?2.
 pub(crate) const POINTS: &str = "SELECT started, run, position, value FROM points
@@ -233,29 +232,11 @@ fn newest(connection: &Connection, slugs: Option<&str>, runs: Option<usize>) -> 
     connection.prepare_cached(&sql)?.query_map(params![slugs, runs], run_numbers)?.collect()
 }
 
-/// A pattern on the ids of cases: as it is, with the axes' names of today, and as an index may still have them.
-pub(crate) struct CasePattern {
-    pub(crate) asked: Option<String>,
-    pub(crate) today: Option<String>,
-    pub(crate) benchmark: Option<&'static str>,
-    pub(crate) indexed: Option<String>,
-}
-
-impl CasePattern {
-    pub(crate) fn of(cases: Option<&str>) -> Self {
-        let asked = cases.map(pattern);
-        let today = asked.as_deref().map(|asked| renamed::pattern(asked).into_owned());
-        let (benchmark, indexed) = today.as_deref().and_then(renamed::old_pattern).unzip();
-        Self { asked, today, benchmark, indexed }
-    }
-}
-
 /// The variants of the cases that `cases` asks for, as a document.
 fn variants(connection: &Connection, cases: &str) -> rusqlite::Result<String> {
-    let CasePattern { asked, today, benchmark, indexed } = CasePattern::of(Some(cases));
     let sql = format!("SELECT v.id FROM cases c JOIN variants v ON v.case_id = c.id WHERE {IS_ASKED}");
     let mut statement = connection.prepare_cached(&sql)?;
-    let found = statement.query_map(params![asked, today, benchmark, indexed], |row| row.get::<_, i64>(0))?;
+    let found = statement.query_map([pattern(cases)], |row| row.get::<_, i64>(0))?;
     Ok(Value::from(found.collect::<rusqlite::Result<Vec<i64>>>()?).to_string())
 }
 
@@ -271,22 +252,20 @@ struct AskedSeries {
 
 /// The series that `filter` asks for on machines with one of the names in the document `slugs`.
 fn asked(connection: &Connection, filter: &SeriesFilter, slugs: &str) -> rusqlite::Result<Vec<AskedSeries>> {
-    let CasePattern { asked, today, benchmark, indexed } = CasePattern::of(filter.cases.as_deref());
     let sql = format!(
         "SELECT s.id, c.name, m.name, m.unit, m.better
          FROM cases c JOIN variants v ON v.case_id = c.id AND v.outcome = 'measured' JOIN series s ON s.variant = v.id
          JOIN metrics m ON m.id = s.metric JOIN machines h ON h.id = s.machine
-         WHERE {IS_ASKED} AND (?5 IS NULL OR m.name = ?5) AND h.slug IN (SELECT value FROM json_each(?6))"
+         WHERE {IS_ASKED} AND (?2 IS NULL OR m.name = ?2) AND h.slug IN (SELECT value FROM json_each(?3))"
     );
     let series = |row: &Row<'_>| {
-        let id = renamed::case_id(&row.get::<_, String>(1)?).into_owned();
         Ok(AskedSeries {
             series: row.get(0)?,
-            key: (id, row.get(2)?, row.get(3)?),
+            key: (row.get(1)?, row.get(2)?, row.get(3)?),
             better: better_from(&row.get::<_, String>(4)?),
         })
     };
-    let parameters = params![asked, today, benchmark, indexed, filter.metric, slugs];
+    let parameters = params![filter.cases.as_deref().map(pattern), filter.metric, slugs];
     connection.prepare_cached(&sql)?.query_map(parameters, series)?.collect()
 }
 
@@ -305,7 +284,7 @@ pub(crate) fn indexed_point(row: &Row<'_>) -> rusqlite::Result<IndexedPoint> {
 /// The points of one series, oldest first. One run that has a case twice gives one point: the later measurement.
 fn joined(mut points: Vec<IndexedPoint>, runs: &HashMap<i64, RunNumbers>) -> Vec<SeriesPoint> {
     let name = |point: &IndexedPoint| runs.get(&point.run).map(|run| run.run_id.as_str());
-    rsb_model::order::by(&mut points, |a, b| {
+    points.sort_by(|a, b| {
         let by_run = || name(a).cmp(&name(b)).then_with(|| b.position.cmp(&a.position));
         a.started.cmp(&b.started).then_with(by_run)
     });
@@ -352,7 +331,7 @@ fn rows_of_run(
     Ok(())
 }
 
-fn pattern(cases: &str) -> String {
+pub(crate) fn pattern(cases: &str) -> String {
     // SQLite knows `[…]` too; here a bracket is a bracket, as everywhere else in this project.
     let escaped = cases.replace('[', "[[]");
     if cases.contains(['*', '?']) { escaped } else { format!("*{escaped}*") }
@@ -363,7 +342,7 @@ fn history_row(run: &RunNumbers, row: &Row<'_>) -> rusqlite::Result<HistoryRow> 
         run_id: RunId(run.run_id.clone()),
         timestamp: time(run.started),
         commit: run.commit.clone(),
-        benchmark_id: renamed::case_id(&row.get::<_, String>(1)?).into_owned(),
+        benchmark_id: row.get(1)?,
         benchmark_type: row.get::<_, Parsed<_>>(2)?.0,
         outcome: row.get::<_, Parsed<_>>(3)?.0,
         device_type: row.get::<_, Option<Parsed<_>>>(4)?.map(|kind| kind.0),

@@ -8,7 +8,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use rsb_model::json;
 use rsb_model::run::ReplicateProgress;
 use rsb_model::{BenchmarkResult, CaseId, Run, RunId, Timestamp};
 use serde::Serialize;
@@ -51,7 +50,7 @@ enum Line<'a> {
 
 /// Reads the progress that `line` of a journal reports.
 pub fn progress_of(line: &Value) -> Option<ReplicateProgress> {
-    json::from_value(line.get("progress")?).ok()
+    serde::Deserialize::deserialize(line.get("progress")?).ok()
 }
 
 /// The journal of a run that is being measured.
@@ -225,7 +224,7 @@ impl Journal {
 }
 
 fn line_of(line: &Line<'_>) -> io::Result<Vec<u8>> {
-    Ok((json::to_string(line)? + "\n").into_bytes())
+    Ok((serde_json::to_string(line)? + "\n").into_bytes())
 }
 
 /// Writes `run` to `path`, whole or not at all.
@@ -359,9 +358,9 @@ mod tests {
         let mut times: Vec<String> =
             paths.iter().map(|path| format!("{:?}", read_run(path).unwrap().benchmarks[0].results)).collect();
         let runs: HashSet<RunId> = paths.iter().map(|path| read_run(path).unwrap().run_id).collect();
-        rsb_model::order::by(&mut paths, Ord::cmp);
+        paths.sort();
         paths.dedup();
-        rsb_model::order::by(&mut times, Ord::cmp);
+        times.sort();
         times.dedup();
         assert_eq!((paths.len(), times.len(), runs.len()), (8, 8, 8), "none took the place of another");
     }

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use rsb_model::{Better, Outcome, Timestamp, renamed};
+use rsb_model::{Better, Outcome, Timestamp};
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
 use crate::error::StoreError;
-use crate::history::{CasePattern, IS_ASKED, POINTS, indexed_point};
+use crate::history::{IS_ASKED, POINTS, indexed_point, pattern};
 use crate::index::{Parsed, better_from};
 use crate::store::{Store, time};
 
@@ -68,8 +68,7 @@ impl Store {
         let mut known: BTreeMap<String, KnownCase> = BTreeMap::new();
         let found: Vec<KnownCase> = self.query(|connection| {
             let case = |row: &rusqlite::Row<'_>| {
-                let id = renamed::case_id(&row.get::<_, String>(0)?).into_owned();
-                Ok(KnownCase { id, outcome: row.get::<_, Parsed<_>>(1)?.0, last: time(row.get(2)?) })
+                Ok(KnownCase { id: row.get(0)?, outcome: row.get::<_, Parsed<_>>(1)?.0, last: time(row.get(2)?) })
             };
             connection.prepare_cached(sql)?.query_map([], case)?.collect()
         })?;
@@ -90,13 +89,12 @@ impl Store {
              JOIN metrics m ON m.id = s.metric JOIN machines h ON h.id = s.machine WHERE {IS_ASKED}"
         );
         self.query(|connection| {
-            let CasePattern { asked, today, benchmark, indexed } = CasePattern::of(Some(id));
             let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query(params![asked, today, benchmark, indexed])?;
+            let mut rows = statement.query([pattern(id)])?;
             let mut all: BTreeMap<[String; 3], SeriesName> = BTreeMap::new();
             while let Some(row) = rows.next()? {
                 // The pattern also finds longer names, in which this one is a part.
-                if renamed::case_id(&row.get::<_, String>(1)?) != id {
+                if row.get::<_, String>(1)? != id {
                     continue;
                 }
                 let [metric, unit, machine]: [String; 3] = [row.get(2)?, row.get(3)?, row.get(5)?];

@@ -85,7 +85,7 @@ impl Store {
             }
         }
         clock_jumps(&mut heads).into_iter().for_each(&mut told);
-        rsb_model::order::by(&mut heads, |a, b| (a.started, &a.run_id).cmp(&(b.started, &b.run_id)));
+        heads.sort_by(|a, b| (a.started, &a.run_id).cmp(&(b.started, &b.run_id)));
         let mut added: HashMap<Timestamp, Vec<PathBuf>> = HashMap::new();
         let outcome = heads.into_iter().try_for_each(|head| {
             told(self.merge_one(&head.path, &mut added)?);
@@ -186,8 +186,8 @@ fn is_same(one: &Run, other: &Run) -> bool {
 }
 
 /// Where the clock went back, by the sequence in which the runs were measured.
-fn clock_jumps(heads: &mut Vec<Head>) -> Vec<MergedFile> {
-    rsb_model::order::by_key(heads, |head| head.sequence);
+fn clock_jumps(heads: &mut [Head]) -> Vec<MergedFile> {
+    heads.sort_by_key(|head| head.sequence);
     let measured: Vec<&Head> = heads.iter().filter(|head| head.sequence.is_some()).collect();
     let jump = |pair: &[&Head]| match pair {
         [first, second] if first.started > second.started && first.sequence < second.sequence => {

@@ -217,7 +217,7 @@ impl Programs {
             |dir: &PathBuf| dir.file_name().and_then(|name| name.to_str()).is_some_and(|name| is_hexadecimal(name, 64));
         let all = fs::read_dir(&self.dir)?.flatten().map(|entry| entry.path()).filter(is_ours);
         let mut others: Vec<(SystemTime, PathBuf)> = all.filter(|dir| dir != newest).filter_map(used).collect();
-        rsb_model::order::by(&mut others, |a, b| b.cmp(a));
+        others.sort_by(|a, b| b.cmp(a));
         for (_, dir) in others.into_iter().skip(KEPT - 1) {
             match fs::remove_dir_all(dir) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -12,8 +12,7 @@ use std::thread;
 
 use rsb_model::json;
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, Environment, Note, Outcome, Reason, Run, Timestamp,
-    format,
+    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, Environment, Outcome, Reason, Run, Timestamp, format,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -61,9 +60,7 @@ pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
     let document = json::parse_bytes(&bytes).map_err(|error| syntax(path, &bytes, &error))?;
     check_format(path, &document)?;
     let text = String::from_utf8_lossy(&bytes);
-    let comparison = serde_json::from_str(&text).map_err(|error| shape(path, "a comparison", &error))?;
-    // What was read is of today's format, whichever it was read from.
-    Ok(ComparisonResult { format_version: format::FORMAT_VERSION, ..comparison })
+    serde_json::from_str(&text).map_err(|error| shape(path, "a comparison", &error))
 }
 
 /// The machine in the text of what `probe --json` wrote, or of a run.
@@ -72,7 +69,7 @@ pub fn read_comparison(path: &Path) -> Result<ComparisonResult, ReadError> {
 /// When it is not JSON, or tells of no machine.
 pub fn environment_in(text: &str) -> serde_json::Result<Environment> {
     let document = json::parse(text)?;
-    json::from_value(document.get("environment").unwrap_or(&document))
+    serde::Deserialize::deserialize(document.get("environment").unwrap_or(&document))
 }
 
 /// All of the file `path`: a regular one, and not a larger one than this program writes. Of an HTML page the run in it.
@@ -140,14 +137,13 @@ impl<'a> Document<'a> {
 
     /// Checks that a run or baseline of today's format is as it was written.
     pub(crate) fn check_seal(&self, path: &Path) -> Result<(), ReadError> {
-        let version = self.fields.get("format_version").and_then(Value::as_u64).unwrap_or_default();
         let changed = |problem| Err(ReadError::Changed { path: path.to_owned(), problem });
         match self.seal {
             Some(Seal::Broken) => changed("was changed since it was written: its checksum is of another text"),
-            Some(Seal::Missing) if version >= u64::from(format::SEALED) => {
+            Some(Seal::Missing) => {
                 changed("has no checksum, which every file of its format has: it was changed since it was written")
             }
-            // Of a part of a document, or older than checksums.
+            // Of a part of a document.
             _ => Ok(()),
         }
     }
@@ -156,20 +152,9 @@ impl<'a> Document<'a> {
     pub(crate) fn into_run(self, path: &Path) -> Result<Run, ReadError> {
         let cases = self.benchmarks.ok_or_else(|| no_cases(path))?;
         let mut run = head(path, self.fields)?;
-        let version = today(&mut run);
-        if version < format::SEALED {
-            run.notes.push(Note::Unsealed);
-        }
-        run.benchmarks = results_of(&cases, run.started, version);
+        run.benchmarks = results_of(&cases, run.started);
         Ok(run)
     }
-}
-
-/// Marks `run` as one of today's format, which it is once its cases are upgraded from the version that this gives.
-pub(crate) fn today(run: &mut Run) -> u32 {
-    let version = run.format_version;
-    run.upgrade(version);
-    version
 }
 
 fn no_version(path: &Path) -> ReadError {
@@ -185,7 +170,7 @@ pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
     if let Value::Object(fields) = &mut fields {
         fields.insert("benchmarks".to_owned(), Value::Array(Vec::new()));
     }
-    let run: Run = json::from_value(&fields).map_err(|error| shape(path, "a run", &error))?;
+    let run: Run = serde::Deserialize::deserialize(&fields).map_err(|error| shape(path, "a run", &error))?;
     // The id becomes the name of files: one that could lead elsewhere is no id.
     files::check_name(&run.run_id.0).map_err(|error| ReadError::Shape {
         path: path.to_owned(),
@@ -198,19 +183,14 @@ pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
 /// Fewer cases than this are parsed sooner than a thread is started for them.
 const CASES_OF_A_THREAD: usize = 200;
 
-/// The results that `cases` of format `version` are, in their order. Many are parsed on every CPU: of 10,000 cases that is nearly all
+/// The results that `cases` are, in their order. Many are parsed on every CPU: of 10,000 cases that is nearly all
 /// that a comparison of two runs takes.
-fn results_of(cases: &[&RawValue], fallback: Timestamp, version: u32) -> Vec<BenchmarkResult> {
+fn results_of(cases: &[&RawValue], fallback: Timestamp) -> Vec<BenchmarkResult> {
     let cpus = thread::available_parallelism().map_or(1, NonZero::get);
     let share = cases.len().div_ceil(cpus).max(CASES_OF_A_THREAD);
     let parse = |(part, cases): (usize, &[&RawValue])| -> Vec<BenchmarkResult> {
         let each = (part * share..).zip(cases);
-        let read = |(index, case): (usize, &&RawValue)| {
-            let mut result = result_of(case, index, fallback);
-            result.upgrade(version);
-            result
-        };
-        each.map(read).collect()
+        each.map(|(index, case)| result_of(case, index, fallback)).collect()
     };
     let mut parts = cases.chunks(share).enumerate();
     let first = parts.next();
@@ -252,7 +232,7 @@ fn result_of(text: &RawValue, index: usize, fallback: Timestamp) -> BenchmarkRes
 
 /// The result that `document` is, or a failed one that says why it cannot be read.
 pub(crate) fn result_from(document: &Value, index: usize, fallback: Timestamp) -> BenchmarkResult {
-    match json::from_value(document) {
+    match serde::Deserialize::deserialize(document) {
         Ok(result) => result,
         Err(error) => unreadable(document, index, fallback, &error.to_string()),
     }
@@ -339,17 +319,17 @@ mod tests {
             ("{\n\"time\": 1.5e", &["some/run.json", "line 2", "cut off"]),
             ("{\n\"time\": 1.5e\n}", &["some/run.json", "line 3", "correct the file"]),
             (&text[..text.len() / 2], &["some/run.json", "column", "cut off"]),
-            ("{\n  \"format_version\": 1,,\n}", &["line 2, column 23", "correct the file"]),
+            ("{\n  \"format_version\": 3,,\n}", &["line 2, column 23", "correct the file"]),
             (&newer, &["99", "newer than 3", "update"]),
             (&text.replacen("\"suite\"", "\"run_id\"", 1), &["`run_id` is there twice", "correct the file"]),
             (&text.replacen("\"suite\"", "\"benchmarks\": [], \"suite\"", 1), &["`benchmarks` is there twice"]),
             (&text.replacen("1.5", "1.5e-400", 1), &["1.5e-400", "too small"]),
             ("{}", &["format_version"]),
             ("[1]", &["format_version"]),
-            ("{\"format_version\": 1}", &["not a run", "benchmarks"]),
-            ("{\"format_version\": 1, \"benchmarks\": {}}", &["not a run", "benchmarks"]),
-            ("{\"format_version\": 1, \"benchmarks\": []}", &["not a run", "run_id"]),
-            ("{\"format_version\": 1, \"benchmarks\": [], \"runs\": 3}", &["not a run or a baseline", "sequence"]),
+            ("{\"format_version\": 3}", &["not a run", "benchmarks"]),
+            ("{\"format_version\": 3, \"benchmarks\": {}}", &["not a run", "benchmarks"]),
+            ("{\"format_version\": 3, \"benchmarks\": []}", &["not a run", "run_id"]),
+            ("{\"format_version\": 3, \"benchmarks\": [], \"runs\": 3}", &["not a run or a baseline", "sequence"]),
         ] {
             let error = parse(text).unwrap_err().to_string();
             for part in expected {

@@ -144,7 +144,6 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Salvage>, StoreError> {
     let torn = usize::from(bytes.last().is_some_and(|&byte| byte != b'\n'));
     let Some(first) = lines.next() else { return Ok(None) };
     let mut run = header(path, first)?;
-    let version = read::today(&mut run);
     let mut planned = None;
     let mut dropped = torn;
     for line in lines {
@@ -156,7 +155,6 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Salvage>, StoreError> {
     if run.benchmarks.is_empty() {
         return Ok(None);
     }
-    run.benchmarks.iter_mut().for_each(|result| result.upgrade(version));
     run.notes.push(Note::CutOff { ended: run.benchmarks.len(), planned, torn_lines: dropped });
     Ok(Some(Salvage { run, dropped }))
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use rsb_model::run::ReplicateProgress;
-use rsb_model::{BenchmarkResult, CaseId, Environment, Fingerprint, Note, Run};
+use rsb_model::{Environment, Fingerprint, Note, Run};
 
 use crate::error::{StoreError, StoreNotice};
 use crate::history::{Fingerprints, HistoryFilter, SeriesFilter};
@@ -371,29 +371,6 @@ fn a_series_is_of_one_machine_and_of_what_was_measured() {
     };
     assert_eq!(values(Fingerprints::OfLatest), [1.0, 2.0, 2.5, 3.0]);
     assert_eq!(values(Fingerprints::Slug(Fingerprint::of(&machine(64)).slug())), [500.0]);
-}
-
-#[test]
-fn a_case_stored_under_the_old_name_of_an_axis_is_found_under_both() {
-    let dir = Directory::with_runs();
-    let store = dir.write();
-    let segments = ["gpu_performance", "smi-metrics", "cpu:0", "idle", "card=0000:83:00.0"];
-    let sensors = BenchmarkResult {
-        benchmark_id: CaseId::from_segments(&segments),
-        category: Some("smi-metrics".to_owned()),
-        ..measured("sensors", 5.0)
-    };
-    let written = run("old", 1800);
-    let mut journal = store.begin(&written).unwrap();
-    journal.add(&sensors).unwrap();
-    journal.finish(&written).unwrap();
-    let today = "gpu_performance/smi-metrics/cpu:0/idle/gpu=0000:83:00.0";
-    assert_eq!(store.run("old").unwrap().benchmarks[0].benchmark_id.as_str(), today);
-    for pattern in ["card=0000", "gpu=0000", "*/smi-metrics/*/gpu=*", today] {
-        let filter = HistoryFilter { cases: Some(pattern.to_owned()), ..HistoryFilter::default() };
-        let ids: Vec<String> = store.history(&filter).unwrap().into_iter().map(|row| row.benchmark_id).collect();
-        assert!(!ids.is_empty() && ids.iter().all(|id| id == today), "{pattern}: {ids:?}");
-    }
 }
 
 #[test]

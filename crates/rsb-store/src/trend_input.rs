@@ -100,7 +100,7 @@ pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, Tr
     without_aggregates(&mut series);
     for one in &mut series {
         one.better = one.better.or_else(|| Unit::direction_of(&one.unit));
-        rsb_model::order::by_key(&mut one.points, |point| point.timestamp);
+        one.points.sort_by_key(|point| point.timestamp);
         one.points = one.points.chunk_by(|a, b| a.timestamp == b.timestamp).filter_map(median_point).collect();
     }
     Ok(series)

@@ -170,7 +170,7 @@ impl<'d> Timed<'d> {
             self.stream.synchronize()?;
             times.push(begin.elapsed().as_nanos() as f64);
         }
-        rsb_model::order::by(&mut times, f64::total_cmp);
+        times.sort_by(f64::total_cmp);
         Ok(times[LAUNCHES / 2])
     }
 

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use itertools::Itertools as _;
 use rsb_engine::{Directories, gate, revisions};
-use rsb_model::order;
 use rsb_model::record::Comparison;
-use rsb_model::{ComparisonResult, Fingerprint, ReasonCode, Run, Timestamp, Verdict, renamed};
+use rsb_model::{ComparisonResult, Fingerprint, ReasonCode, Run, Timestamp, Verdict};
 use rsb_report::Style;
 use rsb_stats::glob;
 use rsb_store::{Accepted, Baseline, Baselines, StoreError};
@@ -45,7 +45,7 @@ pub(super) fn run(args: &AcceptArgs, style: Style) -> CliResult {
     let result = rsb_stats::gate(&baseline.runs, std::slice::from_ref(&run), &policy, &[], now);
     let result = gate::as_gated(&store, result, [&path, directories.policy.path()]);
     let regressed = choose(&args.id, &result)?;
-    let ids = order::distinct(regressed.iter().map(|row| &row.id));
+    let ids = regressed.iter().map(|row| &row.id).sorted_unstable().dedup().collect_vec();
     for id in ids {
         baseline.replace(id, &run).map_err(CliError::no_verdict)?;
     }
@@ -91,7 +91,6 @@ fn baseline_for(
 fn choose<'a>(wanted: &str, result: &'a ComparisonResult) -> Result<Vec<&'a Comparison>, CliError> {
     // That an absolute target is missed is said by the policy; no baseline changes it.
     let rows = || result.comparisons.iter().filter(|row| row.reason_code != ReasonCode::TargetMissed);
-    let wanted = &*renamed::case_id(wanted);
     let exact = rows().any(|row| row.id.as_str() == wanted);
     let fits = |row: &&Comparison| {
         if exact { row.id.as_str() == wanted } else { glob::matches(wanted, row.id.as_str()) }

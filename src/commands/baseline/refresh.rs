@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use itertools::Itertools as _;
 use rsb_engine::measure::{self, Count, Settings};
 use rsb_engine::plan::{self, Plan};
 use rsb_engine::run::FinishedRun;
 use rsb_engine::{frameworks, machine};
-use rsb_model::order;
 use rsb_model::{
     BenchmarkResult, CaseId, Environment, Fingerprint, Note, Outcome, Profile, Run, RunStatus, Suite, Timestamp,
 };
@@ -185,7 +185,7 @@ fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
     let (mut plan, mut gone, mut seen) = (Plan::default(), Vec::new(), BTreeSet::new());
     let mut results: Vec<&BenchmarkResult> = runs.iter().flat_map(|run| &run.benchmarks).collect();
     // What one run skipped and another measured was measured.
-    rsb_model::order::by_key(&mut results, |result| result.outcome == Outcome::Skipped);
+    results.sort_by_key(|result| result.outcome == Outcome::Skipped);
     for result in results.into_iter().filter(|result| seen.insert(&result.benchmark_id)) {
         match (result.case(), &result.reason) {
             // What was skipped promised nothing.
@@ -210,7 +210,7 @@ fn replicates(runs: &[Run]) -> Count<u32> {
     }
     let most = |long: bool| {
         let mut counts: Vec<usize> = counts.values().filter(|known| known.0 == long).map(|known| known.1).collect();
-        rsb_model::order::by(&mut counts, Ord::cmp);
+        counts.sort_unstable();
         counts.get(counts.len() / 2).and_then(|&count| u32::try_from(count).ok()).unwrap_or(1)
     };
     Count { usual: most(false), long: most(true) }
@@ -220,7 +220,7 @@ fn replicates(runs: &[Run]) -> Count<u32> {
 fn show_change(old: &Baseline, new: &Run, policy: &Policy, style: Style) -> anyhow::Result<()> {
     let here = Fingerprint::of(&new.environment);
     let factors = old.fingerprint.factors.keys().chain(here.factors.keys()).cloned();
-    let across = order::distinct(factors);
+    let across = factors.into_iter().sorted_unstable().dedup().collect_vec();
     let result = rsb_stats::gate(&old.runs, std::slice::from_ref(new), policy, &across, Timestamp::now());
     show::text(&rsb_report::gate::write(&result, GateFormat::Text, style, Detail::Full)?)?;
     Ok(())

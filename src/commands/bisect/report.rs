@@ -120,7 +120,7 @@ fn steps(bisection: &Bisection) -> Table {
         Column::elided("subject"),
     ]);
     let mut tried: Vec<&(usize, StepFinding)> = bisection.steps.iter().collect();
-    rsb_model::order::by_key(&mut tried, |(index, _)| *index);
+    tried.sort_by_key(|(index, _)| *index);
     for (index, finding) in tried {
         let Some(commit) = bisection.range.after.get(*index) else { continue };
         table.push([

@@ -10,7 +10,6 @@ use rsb_engine::health::HealthLimits;
 use rsb_engine::measure::Settings;
 use rsb_engine::plan::{Machine, Plan, Selection};
 use rsb_engine::{Directories, machine, run as engine};
-use rsb_model::json;
 use rsb_model::{Event, Outcome, Profile, Reason, Timestamp};
 use rsb_probe::ProbeOptions;
 use rsb_report::Style;
@@ -96,7 +95,7 @@ impl JobWorker {
                     name: text(row, "component_id"),
                     status: components::shown_status(row).to_owned(),
                     text: components::lines(row, Style { width: usize::MAX, ..Style::PLAIN }),
-                    checks: json::from_value(&row["threshold_checks"]).unwrap_or_default(),
+                    checks: serde::Deserialize::deserialize(&row["threshold_checks"]).unwrap_or_default(),
                 };
                 LoadedDocument::Components(components::rows(&self.places)?.iter().map(row).collect())
             }
@@ -235,7 +234,7 @@ fn counted(plan: &Plan) -> Vec<(usize, Reason)> {
             None => counted.push((1, reason.clone())),
         }
     }
-    rsb_model::order::by_key(&mut counted, |(count, _)| std::cmp::Reverse(*count));
+    counted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     counted
 }
 

@@ -95,7 +95,7 @@ fn bound<'r>(
 }
 
 fn told(device: &str, dtype: &str, mut cases: Vec<Bound<'_>>, bandwidth: &Bandwidth<'_>) -> Recommendation {
-    rsb_model::order::by(&mut cases, |a, b| b.share.total_cmp(&a.share));
+    cases.sort_by(|a, b| b.share.total_cmp(&a.share));
     let case = |case: &Bound<'_>| {
         format!(
             "{} has {} operations a byte and moves {} GB/s ({:.0} %)",

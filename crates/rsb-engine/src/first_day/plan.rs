@@ -183,7 +183,7 @@ fn latency(device: &DeviceInfo) -> CustomEntry {
         bytes.push(beyond.next_power_of_two().clamp(64 << 20, most));
         bytes.push(SMALLEST);
         bytes.retain(|size| *size >= SMALLEST);
-        rsb_model::order::by(&mut bytes, Ord::cmp);
+        bytes.sort_unstable();
         bytes.dedup();
         sizes = bytes.into_iter().map(format_bytes).collect();
     }

@@ -1,6 +1,6 @@
 //! From the points of a component to cases with ids. Pure.
 
-use rsb_model::order;
+use itertools::Itertools as _;
 use rsb_model::{BenchmarkType, Case, CaseId, DeviceRef, Params};
 use rsb_workloads::{AxisInfo, Breadth, IdForm, UsageError};
 
@@ -35,7 +35,7 @@ pub fn axes(component: &Component) -> impl Iterator<Item = &'static str> {
 /// Names the axis that no workload has, or axes that none has together.
 pub fn workloads_with(component: &Component, axes: &[(String, Vec<String>)]) -> Result<Vec<String>, String> {
     if let Some((wrong, _)) = axes.iter().find(|(name, _)| !has_axis(component, name)) {
-        let known = order::distinct(self::axes(component));
+        let known = self::axes(component).sorted_unstable().dedup().collect_vec();
         return Err(format!("`{}` has no axis `{wrong}`; it has {}", component.name, known.join(", ")));
     }
     let has_all =

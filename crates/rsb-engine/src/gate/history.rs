@@ -1,9 +1,9 @@
 //! `gate --against-history [N]`: judges the latest run, with its repeats, against the stored runs before it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::anyhow;
-use rsb_model::{Event, Fingerprint, Run, RunId, Timestamp, factor, order};
+use rsb_model::{Event, Fingerprint, Run, RunId, Timestamp, factor};
 use rsb_stats::history::LEVEL;
 use rsb_stats::{AcceptedLevel, StoredRuns};
 use rsb_store::{Baselines, RunSummary, read_run};
@@ -39,7 +39,7 @@ pub fn against_history(
         }
         Err(error) => return Err(error),
     };
-    rsb_model::order::by_key(&mut current, |run| run.started);
+    current.sort_by_key(|run| run.started);
     let Some(first) = current.first() else {
         return Ok(nothing(judge, (&[], MissingSide::Run), "the side to judge holds no run".to_owned()));
     };
@@ -116,9 +116,10 @@ fn before(
     listener: &mut Listener<'_>,
 ) -> Vec<Run> {
     let here = Fingerprint::of(&first.environment);
-    let factors = order::map(current.iter().flat_map(|run| {
-        run.benchmarks.iter().map(|result| (&result.benchmark_id, result.factors_in(&run.environment)))
-    }));
+    let factors = current
+        .iter()
+        .flat_map(|run| run.benchmarks.iter().map(|result| (&result.benchmark_id, result.factors_in(&run.environment))))
+        .collect::<BTreeMap<_, _>>();
     let is_judged = |id: &RunId| current.iter().any(|run| run.run_id == *id);
     let earlier = known
         .iter()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use rsb_model::order;
+use itertools::Itertools as _;
 use rsb_model::{
     BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId, Timestamp, Verdict,
 };
@@ -143,7 +143,7 @@ impl Sides {
 
     fn unmeasured(&self) -> Vec<CaseId> {
         let [before, after] = [&self.baseline, &self.current]
-            .map(|run| order::distinct(run.benchmarks.iter().map(|known| &known.benchmark_id)));
+            .map(|run| run.benchmarks.iter().map(|known| &known.benchmark_id).sorted_unstable().dedup().collect_vec());
         let had_turn = |id: &CaseId| before.binary_search(&id).is_ok() && after.binary_search(&id).is_ok();
         self.cases.iter().map(|case| &case.id).filter(|id| !had_turn(id)).cloned().collect()
     }

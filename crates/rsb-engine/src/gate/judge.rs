@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use rsb_model::order;
+use itertools::Itertools as _;
 use rsb_model::record::{Comparison, ComparisonNote, ComparisonNoteCode};
 use rsb_model::{ComparisonResult, Environment, Event, Fingerprint, Run, Timestamp, Verdict};
 use rsb_stats::Policy;
@@ -184,7 +184,7 @@ impl Judge {
     /// As [`policy::check`].
     pub fn check(&self, baseline: &[Run], current: &[Run]) -> Result<(), EngineError> {
         let each = baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
-        let ids = order::distinct(each.map(|result| result.benchmark_id.as_str()));
+        let ids = each.map(|result| result.benchmark_id.as_str()).sorted_unstable().dedup().collect_vec();
         self.check_ids(&ids, ControlSet::Heard)
     }
 

@@ -13,7 +13,8 @@ mod stored;
 
 use std::time::Duration;
 
-use rsb_model::{ComparisonResult, Run, order};
+use itertools::Itertools as _;
+use rsb_model::{ComparisonResult, Run};
 
 pub use history::against_history;
 pub use interleaved::{SidePrograms, Sides};
@@ -66,7 +67,7 @@ impl JudgedSides {
 
 /// Returns the one value that all of `values` are.
 fn only<'v>(values: impl Iterator<Item = Option<&'v str>>) -> Option<String> {
-    match order::distinct(values).as_slice() {
+    match values.into_iter().sorted_unstable().dedup().collect_vec().as_slice() {
         [Some(only)] => Some((*only).to_owned()),
         _ => None,
     }

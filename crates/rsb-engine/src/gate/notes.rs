@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
-use rsb_model::{Note, Run, Timestamp};
+use rsb_model::{Run, Timestamp};
 
 /// Runs that are told one by one.
 const TOLD: usize = 3;
@@ -19,7 +19,6 @@ pub(super) fn of(baseline: &[Run], current: &[Run], now: Timestamp) -> Vec<Compa
     notes.extend(baseline.iter().chain(current).find_map(|run| ahead(run, now)));
     for (side, runs) in [("baseline", baseline), ("current side", current)] {
         notes.extend(unknown_machine(side, runs));
-        notes.extend(unsealed(side, runs));
     }
     notes.extend(unlike(baseline, current));
     notes
@@ -69,14 +68,6 @@ fn unknown_machine(side: &str, runs: &[Run]) -> Option<ComparisonNote> {
     })
 }
 
-fn unsealed(side: &str, runs: &[Run]) -> Option<ComparisonNote> {
-    runs.iter().any(|run| run.notes.contains(&Note::Unsealed)).then(|| {
-        let text =
-            format!("the file of the {side} is of a version before checksums: nothing tells whether it was changed");
-        ComparisonNote::new(ComparisonNoteCode::Evidence, text)
-    })
-}
-
 /// What differs and does not forbid comparing: the hypervisor, and the operating system.
 fn unlike(baseline: &[Run], current: &[Run]) -> Vec<ComparisonNote> {
     let (Some(before), Some(after)) = (baseline.first(), current.first()) else { return Vec::new() };
@@ -120,7 +111,7 @@ mod tests {
 
     #[test]
     fn each_thing_that_a_reader_should_know_is_said_once() {
-        use ComparisonNoteCode::{Clock, Evidence, JudgedRun, MachineDiffers, MachineUnknown};
+        use ComparisonNoteCode::{Clock, JudgedRun, MachineDiffers, MachineUnknown};
         let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(3);
         let told = |change: fn(&mut Run)| of(&[run(|_| {})], &[run(change)], now);
         let plain = told(|_| {});
@@ -129,10 +120,9 @@ mod tests {
             plain[0].text,
             "the run x was measured 3 h ago on the commit 1a2b3c4 with changes that are not committed"
         );
-        let cases: [(Change, ComparisonNoteCode, &str); 5] = [
+        let cases: [(Change, ComparisonNoteCode, &str); 4] = [
             (|run| run.started = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(4), Clock, "yet to come"),
             (|run| run.environment.cpu = None, MachineUnknown, "--environment current=FILE"),
-            (|run| run.notes.push(Note::Unsealed), Evidence, "the file of the current side"),
             (|run| run.environment.os = Some("Ubuntu 24.04".into()), MachineDiffers, "operating system"),
             (
                 |run| run.environment.cpu.as_mut().unwrap().hypervisor = Some("KVM".into()),

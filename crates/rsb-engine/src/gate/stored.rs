@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use itertools::Itertools as _;
 use jiff::SignedDuration;
-use rsb_model::order;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 use rsb_model::{ComparisonResult, Event, Fingerprint, Run, Timestamp};
 use rsb_store::Baselines;
@@ -64,7 +64,7 @@ pub fn stored(
         return nothing(judge, &current, (MissingSide::OtherRun, &why));
     }
     if let Some(revisions) = request.revisions {
-        let made = order::distinct(baseline.iter().filter_map(|run| run.environment.revision()));
+        let made = baseline.iter().filter_map(|run| run.environment.revision()).sorted_unstable().dedup().collect_vec();
         if let Some(why) = made.into_iter().find_map(|commit| revisions.check(commit).err()) {
             return nothing(judge, &current, (MissingSide::Revision, &why));
         }
@@ -158,7 +158,13 @@ fn measure_again(
         PairedRerun::RecordAlone { why } => (None, why),
         PairedRerun::Ready(rerun) => (Some(rerun.measure(judge, budget, listener)?), None),
     };
-    let settled = order::distinct(paired.iter().flat_map(|found| &found.comparisons).map(|row| row.id.clone()));
+    let settled = paired
+        .iter()
+        .flat_map(|found| &found.comparisons)
+        .map(|row| row.id.clone())
+        .sorted_unstable()
+        .dedup()
+        .collect_vec();
     let left = budget.saturating_sub(began.elapsed());
     let (run, is_longer) = remeasure::resolve(judge, baseline, run, (left, &settled), listener)?;
     let mut result = judge.judge(baseline, &[run]);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use rsb_model::factor;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{
     BenchmarkResult, Case, DeviceType, Environment, Field, FieldRole, Fields, Outcome, Reason, Samples, Timestamp,
 };
-use rsb_model::{factor, json};
 use serde_json::{Map, Value, json};
 
 use super::session::{Cost, Replicate};
@@ -182,7 +182,7 @@ fn by_replicate(replicates: &[Replicate]) -> Figures {
 
 fn by_replicate_of(result: &BenchmarkResult) -> Figures {
     let kept = result.metadata.get("by_replicate");
-    kept.and_then(|kept| json::from_value(kept).ok()).unwrap_or_default()
+    kept.and_then(|kept| serde::Deserialize::deserialize(kept).ok()).unwrap_or_default()
 }
 
 fn joined(old: &Figures, new: &Figures) -> Figures {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rsb_model::protocol::{PCI_ADDRESS, Request, Response, SLOWDOWN};
 use rsb_model::telemetry::GpuTelemetry;
-use rsb_model::{BenchmarkType, Case, DeviceType, Fields, Reason, renamed};
+use rsb_model::{BenchmarkType, Case, DeviceType, Fields, Reason};
 use rsb_probe::ProbeOptions;
 use rsb_probe::energy::CpuPowerWatch;
 
@@ -133,7 +133,7 @@ impl Worker {
                 "check that the program can be executed",
             ))
         })?;
-        match worker.ask(&Request::Prepare { case: renamed::under_both_names(case) })? {
+        match worker.ask(&Request::Prepare { case: case.clone() })? {
             Response::Ready { device_type, pci_address } => {
                 worker.watch = pci_address.as_deref().and_then(telemetry::TelemetryWatch::begin);
                 worker.pci_address = pci_address;

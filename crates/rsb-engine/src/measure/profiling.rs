@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use itertools::Itertools as _;
 use rsb_model::shown::short_hash;
 use rsb_model::{BackendId, BenchmarkResult, Case, Outcome, Reason};
 use serde_json::json;
@@ -159,7 +160,12 @@ fn file_name(id: &str) -> String {
 fn names(directory: &Path, case: &str) -> Vec<String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
     let is_own = |name: &String| name.strip_prefix(case).is_some_and(|rest| rest.starts_with(['.', '_']));
-    rsb_model::order::distinct(entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(is_own))
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(is_own)
+        .sorted_unstable()
+        .dedup()
+        .collect_vec()
 }
 
 /// Profiling, within a time.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use rsb_model::{Reason, json};
+use rsb_model::Reason;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -322,7 +322,7 @@ fn rows(text: &str) -> Result<Vec<ModelRow>, String> {
     let listed = file.get("model").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let row = |(at, row): (usize, &Value)| {
         let named = row.get("name").and_then(Value::as_str).map_or_else(|| at.to_string(), |name| format!("`{name}`"));
-        json::from_value(row).map_err(|error| format!("model {named}: {error}"))
+        serde::Deserialize::deserialize(row).map_err(|error| format!("model {named}: {error}"))
     };
     (1..).zip(listed).map(row).collect()
 }
@@ -395,7 +395,7 @@ pub(super) fn similar<'a>(name: &str, own: &'a [ModelRow]) -> Vec<&'a str> {
     let all = own.iter().chain(catalogue()).map(|row| row.name.as_str());
     let mut similar: Vec<(f64, &str)> = all.map(|known| (strsim::jaro_winkler(name, known), known)).collect();
     similar.retain(|(likeness, _)| *likeness > 0.75);
-    rsb_model::order::by(&mut similar, |a, b| b.0.total_cmp(&a.0));
+    similar.sort_by(|a, b| b.0.total_cmp(&a.0));
     similar.into_iter().map(|(_, known)| known).collect()
 }
 

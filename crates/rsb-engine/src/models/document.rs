@@ -1,5 +1,6 @@
 //! The document of a run's models. Pure.
 
+use itertools::Itertools as _;
 use rsb_model::record::{
     HardwareDetails, ModelFigures, ModelRecord, ModelSummary, ModelsDocument, SkippedModel, Statistics,
 };
@@ -194,7 +195,7 @@ fn with_sensors(counted: &Value, result: &BenchmarkResult) -> Value {
     if watched().any(|one| one.throttled.is_some()) {
         add("throttled", watched().any(|one| one.throttled == Some(true)).into());
         let reasons = watched().flat_map(|one| &one.throttle_reasons);
-        let reasons = rsb_model::order::distinct(reasons);
+        let reasons = reasons.into_iter().sorted_unstable().dedup().collect_vec();
         add("throttle_reasons", reasons.into_iter().map(String::as_str).collect::<Vec<_>>().into());
     }
     counted

@@ -242,7 +242,7 @@ impl Predictor {
     fn rests_on(&self, known: &Known, weights: &[f64]) -> Vec<ModelEvidence> {
         let mut order: Vec<usize> = (0..weights.len()).collect();
         let size = |index: &usize| weights.get(*index).copied().unwrap_or(0.0).abs();
-        rsb_model::order::by(&mut order, |a, b| size(b).total_cmp(&size(a)));
+        order.sort_by(|a, b| size(b).total_cmp(&size(a)));
         let passes = order.iter().take(NAMED).filter_map(|index| Some(self.seen.get(*index)?.evidence.clone()));
         let mut found: Vec<ModelEvidence> = Vec::new();
         for one in passes.chain(known.roof.rests_on.iter().cloned()) {

@@ -112,9 +112,7 @@ pub fn recommend(runs: &[Run], asked: Recommending<'_>) -> RecommendDocument {
         predict(advice, (runs, asked.own), &predictor, asked.goal);
         decide(advice, asked);
     }
-    rsb_model::order::by(&mut models, |a, b| {
-        (&a.architecture_type, a.parameter_count).cmp(&(&b.architecture_type, b.parameter_count))
-    });
+    models.sort_by(|a, b| (&a.architecture_type, a.parameter_count).cmp(&(&b.architecture_type, b.parameter_count)));
     RecommendDocument {
         format_version: rsb_model::format::FORMAT_VERSION,
         goal: asked.goal.as_str().to_owned(),
@@ -318,7 +316,7 @@ fn decide(advice: &mut ModelAdvice, asked: Recommending<'_>) {
     }
     let weighed = |one: &ModelCandidate, time: f64| time * asked.goal.weight(one).unwrap_or(f64::INFINITY);
     let score = |one: &ModelCandidate| weighed(one, one.time_per_item_ms);
-    rsb_model::order::by(&mut advice.candidates, |a, b| score(a).total_cmp(&score(b)));
+    advice.candidates.sort_by(|a, b| score(a).total_cmp(&score(b)));
     advice.choice = match advice.candidates.as_slice() {
         [] => ModelChoice::Unknown,
         [_] => ModelChoice::OnlyOne,

@@ -176,31 +176,6 @@ fn little_memory_is_told_where_arrays_are_smaller_for_it() {
 }
 
 #[test]
-fn axes_are_understood_under_the_name_that_they_had() {
-    let mut shown = Machine { sensors: vec!["0000:03:00.0".into(), "0000:83:00.0".into()], ..machine() };
-    let gpu =
-        DeviceInfo { device: "rocm:0".parse().unwrap(), device_type: DeviceType::Gpu, ..shown.devices[0].clone() };
-    shown.devices.push(gpu);
-    let ids = |axis: &str, entries: bool| {
-        let axes = vec![(axis.to_owned(), vec!["0000:83:00.0".to_owned()])];
-        let named = selection(&["smi-metrics"], Suite::Custom);
-        let asked = if entries {
-            let custom = vec![CustomEntry { benchmark: "smi-metrics".to_owned(), axes }];
-            Selection { names: Vec::new(), custom, ..named }
-        } else {
-            Selection { axes, ..named }
-        };
-        let plan = plan(&asked, &shown).unwrap();
-        plan.cases.iter().map(|case| case.id.to_string()).collect::<Vec<_>>()
-    };
-    for entries in [false, true] {
-        let old = ids(rsb_model::renamed::AXES[1].old, entries);
-        assert_eq!(old, ids("gpu", entries));
-        assert!(!old.is_empty() && old.iter().all(|id| id.ends_with("/gpu=0000:83:00.0")), "{old:?}");
-    }
-}
-
-#[test]
 fn sensors_are_watched_before_any_runtime_is_installed() {
     let shown = Machine { sensors: vec!["0000:03:00.0".into(), "0000:83:00.0".into()], ..machine() };
     let ids = |machine: &Machine, selection: &Selection| {

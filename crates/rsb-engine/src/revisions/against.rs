@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use itertools::Itertools as _;
 use rsb_model::json;
-use rsb_model::order;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode, OverallStatus};
 use rsb_model::{Case, CaseId, Environment, Run, RunId, Suite, Timestamp, Verdict};
 use rsb_stats::glob;
@@ -143,7 +143,7 @@ impl CommonPlan {
         let [before, after] = &builds.sides;
         let [known, own] = [planned(before, request)?, planned(after, request)?];
         let only = |those: &[Case], others: &[Case]| -> Vec<CaseId> {
-            let others = order::distinct(others.iter().map(|case| &case.id));
+            let others = others.iter().map(|case| &case.id).sorted_unstable().dedup().collect_vec();
             those.iter().map(|case| &case.id).filter(|id| others.binary_search(id).is_err()).cloned().collect()
         };
         let (vanished, new) = (only(&known, &own), only(&own, &known));
@@ -214,5 +214,5 @@ pub(super) fn cases_of(program: &Path, words: &[&str], config: Option<&Path>) ->
     }
     let document: Value = json::parse_bytes(&output.stdout).context("its plan is not JSON")?;
     let cases = document.get("cases").ok_or_else(|| anyhow!("its plan has no `cases`"))?;
-    json::from_value(cases).context("its plan has an unknown format")
+    serde::Deserialize::deserialize(cases).context("its plan has an unknown format")
 }

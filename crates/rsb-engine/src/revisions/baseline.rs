@@ -175,7 +175,7 @@ fn toolchain(repository: &Repository) -> Result<u64> {
             || (name.starts_with("CARGO_TARGET_") && name != "CARGO_TARGET_DIR")
     };
     let mut set: Vec<_> = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_meant)).collect();
-    rsb_model::order::by(&mut set, Ord::cmp);
+    set.sort();
     set.hash(&mut sum);
     cargo::home().and_then(|dir| std::fs::read(dir.join("config.toml")).ok()).hash(&mut sum);
     Ok(sum.finish())

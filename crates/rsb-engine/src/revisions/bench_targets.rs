@@ -230,7 +230,7 @@ fn executables(messages: &str) -> Vec<BenchExecutable> {
             })
         })
         .collect();
-    rsb_model::order::by(&mut found, |a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
+    found.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
     found
 }
 

@@ -53,7 +53,7 @@ impl SeriesPlaces {
     pub fn new(all: &[Series]) -> Self {
         let moments = |series: &Series| {
             let mut moments: Vec<Timestamp> = series.points.iter().map(|point| point.timestamp).collect();
-            rsb_model::order::by(&mut moments, Ord::cmp);
+            moments.sort();
             moments
         };
         Self(all.iter().map(|series| ((series.id.clone(), series.metric.clone()), moments(series))).collect())
@@ -87,9 +87,7 @@ impl SeriesPlaces {
 /// `shifts` grouped by where and in which sense they moved; the worst group first, then the latest.
 pub(super) fn together(mut shifts: Vec<LevelShift>, places: &SeriesPlaces) -> Vec<Group> {
     let at = |shift: &LevelShift| shift.range.first_after.timestamp;
-    rsb_model::order::by(&mut shifts, |a, b| {
-        (a.direction, at(a)).cmp(&(b.direction, at(b))).then_with(|| a.id.cmp(&b.id))
-    });
+    shifts.sort_by(|a, b| (a.direction, at(a)).cmp(&(b.direction, at(b))).then_with(|| a.id.cmp(&b.id)));
     let mut groups: Vec<Vec<LevelShift>> = Vec::new();
     for shift in shifts {
         let joins = |group: &Vec<LevelShift>| {
@@ -115,7 +113,7 @@ pub(super) fn together(mut shifts: Vec<LevelShift>, places: &SeriesPlaces) -> Ve
 impl Group {
     fn of(mut shifts: Vec<LevelShift>) -> Option<Self> {
         let size = |shift: &LevelShift| shift.change_percent.abs();
-        rsb_model::order::by(&mut shifts, |a, b| b.confirmed.cmp(&a.confirmed).then(size(b).total_cmp(&size(a))));
+        shifts.sort_by(|a, b| b.confirmed.cmp(&a.confirmed).then(size(b).total_cmp(&size(a))));
         let leading = shifts.first()?;
         let severity = shifts.iter().map(|shift| shift.severity).max()?;
         let (direction, range) = (leading.direction, leading.range.clone());
@@ -152,7 +150,7 @@ fn range_at(points: &[SeriesPoint], from: usize, to: usize) -> Option<ChangeRang
 pub(super) fn shifts_of(series: &Series, trend: &SeriesTrend, settings: &TrendSettings) -> Vec<LevelShift> {
     // The points that `trend` counts: finite ones in order of time.
     let mut points: Vec<SeriesPoint> = series.points.iter().filter(|point| point.value.is_finite()).cloned().collect();
-    rsb_model::order::by_key(&mut points, |point| point.timestamp);
+    points.sort_by_key(|point| point.timestamp);
     let threshold = settings.alert_threshold_percent;
     let counts = |change: &ChangePoint, least: f64| {
         change.q_value.is_none_or(|q| q <= settings.significance) && change.change_percent.abs() >= least * (1.0 - 1e-9)

@@ -44,7 +44,7 @@ fn separation(
     let limit = f64::midpoint(levels.lower, levels.upper);
     // The points that `trend` counts: finite ones in order of time.
     let mut points: Vec<&SeriesPoint> = series.points.iter().filter(|point| point.value.is_finite()).collect();
-    rsb_model::order::by_key(&mut points, |point| point.timestamp);
+    points.sort_by_key(|point| point.timestamp);
     let level_from = trend.change_points.last().map_or(0, |change| change.index);
     let newest = points.get(level_from.max(points.len().saturating_sub(RUNS))..)?;
     let mut of_level: [Vec<Fields>; 2] = [Vec::new(), Vec::new()];

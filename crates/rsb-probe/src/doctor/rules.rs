@@ -18,7 +18,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     found.extend(machine::findings(facts));
     found.extend(software::findings(facts));
     found.extend(facts.intel_sensors.iter().map(intel::about));
-    rsb_model::order::by_key(&mut found, |finding| std::cmp::Reverse(finding.severity));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     found
 }
 

@@ -28,7 +28,7 @@ fn with_last(listed: &[GpuCache], last: Option<Cache>) -> Vec<Cache> {
         }
     }
     found.extend(last.filter(|last| found.iter().all(|known| known.level < last.level)));
-    rsb_model::order::by_key(&mut found, |cache| cache.level);
+    found.sort_by_key(|cache| cache.level);
     found
 }
 

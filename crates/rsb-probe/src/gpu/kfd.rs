@@ -107,7 +107,7 @@ pub(crate) fn join_partitions(nodes: &mut [Node]) {
 pub(crate) fn dirs(host: &Host) -> Vec<(u32, PathBuf)> {
     let Some(dir) = host.path("/sys/class/kfd/kfd/topology/nodes") else { return Vec::new() };
     let mut numbers: Vec<u32> = entries(&dir).iter().filter_map(|name| name.parse().ok()).collect();
-    rsb_model::order::by(&mut numbers, Ord::cmp);
+    numbers.sort_unstable();
     numbers.into_iter().map(|number| (number, dir.join(number.to_string()))).collect()
 }
 
@@ -204,7 +204,7 @@ fn links(dir: &Path) -> Vec<Link> {
         Some(Link { kind, to, weight: link.small("weight"), max_mb_s: rate })
     };
     let mut found: Vec<Link> = all.filter_map(read).collect();
-    rsb_model::order::by_key(&mut found, |link| link.to);
+    found.sort_by_key(|link| link.to);
     found
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn targets(dir: &Path) -> Vec<String> {
     let places: Vec<PathBuf> = [own.join("library"), dir.join("../.kpack")].into_iter().chain(versioned).collect();
     let mut found: Vec<String> =
         places.iter().flat_map(|place| entries(place)).filter_map(|file| target_in(&file)).collect();
-    rsb_model::order::by(&mut found, Ord::cmp);
+    found.sort();
     found.dedup();
     found
 }

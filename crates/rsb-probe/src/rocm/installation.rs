@@ -150,7 +150,7 @@ impl LibraryContents {
             self.versions.entry(name).or_insert(version);
         }
         self.targets.extend(other.targets);
-        rsb_model::order::by(&mut self.targets, Ord::cmp);
+        self.targets.sort();
         self.targets.dedup();
     }
 }

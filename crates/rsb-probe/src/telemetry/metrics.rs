@@ -320,7 +320,7 @@ mod tests {
             places.extend([layout.edge, layout.junction, layout.memory].into_iter().flatten().map(|place| (place, 2)));
             places.extend(layout.status.map(|place| (place, 8)));
             places.extend(layout.counters.map(|(place, names)| (place, 4 * names.len())));
-            rsb_model::order::by(&mut places, Ord::cmp);
+            places.sort_unstable();
             assert!(places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{:?}", layout.version);
             let (last, width) = places[places.len() - 1];
             assert!(places[0].0 >= 4 && last + width <= usize::from(layout.size), "{:?}", layout.version);

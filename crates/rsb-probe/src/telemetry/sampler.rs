@@ -65,7 +65,7 @@ impl Sampler {
             period.notes.push("the sensors stopped answering before the end".to_owned());
         }
         let mut absent: Vec<&String> = samples.iter().flat_map(|sample| &sample.absent).collect();
-        rsb_model::order::by(&mut absent, Ord::cmp);
+        absent.sort();
         absent.dedup();
         period.notes.extend(absent.into_iter().map(|what| format!("not known: {what}")));
         period

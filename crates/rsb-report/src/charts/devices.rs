@@ -160,7 +160,7 @@ mod tests {
             .flat_map(|dataset| &dataset.points)
             .map(|point| point.text.trim_end_matches(['!', '-']).parse().unwrap())
             .collect();
-        rsb_model::order::by(&mut numbers, Ord::cmp);
+        numbers.sort_unstable();
         assert_eq!(numbers, (0..64).collect::<Vec<_>>());
         insta::assert_snapshot!(picture(&chart, 78, 18, Glyphs::Unicode).text(Style::PLAIN));
         assert!(crate::svg(&chart).is_some());

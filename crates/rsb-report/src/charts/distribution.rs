@@ -43,7 +43,7 @@ fn data(result: &BenchmarkResult) -> Option<Data> {
     let read = |samples: &rsb_model::Samples| Some((samples.replicate, samples.per_iteration().ok()?));
     let replicates: Vec<(u32, Vec<f64>)> = result.samples.iter().filter_map(read).collect();
     let mut sorted: Vec<f64> = replicates.iter().flat_map(|(_, times)| times.iter().copied()).collect();
-    rsb_model::order::numbers(&mut sorted);
+    sorted.sort_by(f64::total_cmp);
     if sorted.len() < FEWEST {
         return None;
     }
@@ -129,7 +129,7 @@ fn strips(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
         let shown = times.iter().enumerate().filter(|(_, time)| **time <= data.high);
         dots.extend(shown.map(|(index, time)| Point::at(time / factor, row + FILLED * height(index))));
         let mut sorted = times.clone();
-        rsb_model::order::numbers(&mut sorted);
+        sorted.sort_by(f64::total_cmp);
         let middle = median(&sorted);
         medians.push(Point::at(middle / factor, row).saying(format_time(middle)));
     }

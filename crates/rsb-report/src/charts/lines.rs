@@ -226,7 +226,7 @@ fn told<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
             line.results.insert(at, sample.result);
         }
     }
-    rsb_model::order::by(&mut lines, |a, b| last(b).total_cmp(&last(a)));
+    lines.sort_by(|a, b| last(b).total_cmp(&last(a)));
     // Marks of roles are filled; beside them the rest are open ones.
     let first = if lines.iter().any(|line| line.paint != Paint::Plain) { 4 } else { 0 };
     let others = lines.iter_mut().filter(|line| line.paint == Paint::Plain);

@@ -52,7 +52,7 @@ fn distinct(results: &[&BenchmarkResult], key: &str) -> Vec<String> {
         }
     }
     if values.iter().all(|value| magnitudes(value).is_some()) {
-        rsb_model::order::by_key(&mut values, |value| magnitudes(value));
+        values.sort_by_key(|value| magnitudes(value));
     }
     values
 }
@@ -68,7 +68,7 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
     let field = metric.or_else(|| own.iter().find_map(|result| headline(result)).map(|(field, _)| field))?;
     let mut axes: Vec<(&str, Vec<String>)> =
         AXES.into_iter().map(|key| (key, distinct(&own, key))).filter(|(_, values)| values.len() > 1).collect();
-    rsb_model::order::by_key(&mut axes, |(_, values)| std::cmp::Reverse(values.len()));
+    axes.sort_by_key(|(_, values)| std::cmp::Reverse(values.len()));
     let [(x, columns), (y, rows), ..] = axes.as_slice() else { return None };
     let (columns, rows) = (&columns[..columns.len().min(MOST)], &rows[..rows.len().min(MOST)]);
     // Of several cases in one field the best is shown, as the subtitle says.

@@ -34,7 +34,7 @@ type MemoryCase<'a> = (f64, f64, &'a BenchmarkResult);
 fn cases<'a>(run: &'a Run, kind: &str) -> Vec<MemoryCase<'a>> {
     let of = measured(run).filter_map(|result| Some((seconds(run, result), number(result, kind)?, result)));
     let mut cases: Vec<_> = of.collect();
-    rsb_model::order::by(&mut cases, |a, b| a.0.total_cmp(&b.0));
+    cases.sort_by(|a, b| a.0.total_cmp(&b.0));
     cases
 }
 

@@ -72,7 +72,7 @@ pub fn glance(report: &Report<'_>) -> Vec<Chart> {
 /// The results, those with the widest spread first.
 fn noisiest<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Vec<&'a BenchmarkResult> {
     let mut noisiest: Vec<_> = results.filter_map(|result| Some((spread_percent(result)?, result))).collect();
-    rsb_model::order::by(&mut noisiest, |(a, _), (b, _)| b.total_cmp(a));
+    noisiest.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     noisiest.into_iter().map(|(_, result)| result).collect()
 }
 

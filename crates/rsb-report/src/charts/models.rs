@@ -26,9 +26,9 @@ struct Pass<'a> {
 pub fn models(run: &Run) -> Vec<Chart> {
     let mut passes: Vec<Pass<'_>> = measured(run).filter_map(pass).collect();
     // Of a model in one place the smallest batch is drawn.
-    rsb_model::order::by(&mut passes, |a, b| a.batch.total_cmp(&b.batch));
+    passes.sort_by(|a, b| a.batch.total_cmp(&b.batch));
     let mut dtypes: Vec<&str> = passes.iter().map(|pass| pass.dtype).collect();
-    rsb_model::order::by(&mut dtypes, Ord::cmp);
+    dtypes.sort_unstable();
     dtypes.dedup();
     let of = |dtype: &str| chart(dtype, &passes.iter().filter(|pass| pass.dtype == dtype).collect::<Vec<_>>());
     dtypes.into_iter().filter_map(of).collect()

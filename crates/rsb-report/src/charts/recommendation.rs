@@ -24,7 +24,7 @@ pub fn recommendation(document: &RecommendDocument) -> Option<Chart> {
     families.dedup();
     // By parameters, so the sizes come from the smallest to the largest.
     let mut models: Vec<&ModelAdvice> = document.models.iter().collect();
-    rsb_model::order::by_key(&mut models, |advice| advice.parameter_count);
+    models.sort_by_key(|advice| advice.parameter_count);
     let mut sizes: Vec<&str> = Vec::new();
     for size in models.iter().map(|advice| size_of(advice)) {
         if !sizes.contains(&size) {
@@ -107,7 +107,7 @@ impl PlaceWords {
             same.map(|part| format!(", {part}")).collect()
         });
         let mut machines: Vec<&str> = all().map(|[machine, ..]| machine).collect();
-        rsb_model::order::by(&mut machines, Ord::cmp);
+        machines.sort_unstable();
         machines.dedup();
         Self { differs, machines: machines.len(), shared }
     }

@@ -136,7 +136,7 @@ fn peaks<'a>(works: &[Work<'a>]) -> Vec<(&'a str, f64)> {
             None => peaks.push((dtype_of(work), peak)),
         }
     }
-    rsb_model::order::by(&mut peaks, |a, b| b.1.total_cmp(&a.1));
+    peaks.sort_by(|a, b| b.1.total_cmp(&a.1));
     peaks
 }
 

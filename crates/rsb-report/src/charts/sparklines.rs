@@ -16,7 +16,7 @@ pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
     let finite = |one: &SeriesTrend| one.values.iter().filter(|value| value.is_finite()).count();
     let mut all: Vec<&SeriesTrend> = series.iter().filter(|one| finite(one) > 1).collect();
     let newest = |one: &SeriesTrend| one.change_points.last().map(|point| point.timestamp);
-    rsb_model::order::by_key(&mut all, |one| std::cmp::Reverse(newest(one)));
+    all.sort_by_key(|one| std::cmp::Reverse(newest(one)));
     let rows = all.get(..all.len().min(MOST)).filter(|rows| !rows.is_empty())?;
     let longest = rows.iter().map(|one| one.values.len()).max()?;
     let lines = rows.iter().enumerate().map(|(row, one)| line(one, row as f64, longest));

@@ -104,7 +104,7 @@ fn scaled<'a>(run: &'a Run, benchmark: &'a str, resource: &str) -> Vec<Scaled<'a
         }
     }
     let relative = |(name, mut points): (String, Vec<(f64, f64)>)| {
-        rsb_model::order::by(&mut points, |a, b| a.0.total_cmp(&b.0));
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let distinct = points.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0));
         let (count, least) = points.first().copied().filter(|_| distinct && points.len() > 1)?;
         // With the least there is as many times as much as there is of the resource: 2 GPUs count as 2.

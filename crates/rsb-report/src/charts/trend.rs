@@ -95,7 +95,7 @@ fn stretches(series: &SeriesTrend) -> Vec<(usize, usize, f64)> {
     stretches.extend(series.change_points.last().map(|last| (from, series.values.len(), last.after)));
     if stretches.is_empty() {
         let mut sorted: Vec<f64> = sampled(&series.values).filter(|value| value.is_finite()).collect();
-        rsb_model::order::numbers(&mut sorted);
+        sorted.sort_by(f64::total_cmp);
         stretches.extend(quantile_of_sorted(&sorted, 0.5).map(|middle| (0, series.values.len(), middle)));
     }
     stretches
@@ -120,7 +120,7 @@ fn noise(series: &SeriesTrend, stretches: &[(usize, usize, f64)], window: &Range
     if around.len() < FEWEST {
         return None;
     }
-    rsb_model::order::numbers(&mut around);
+    around.sort_by(f64::total_cmp);
     let (low, high) = (quantile_of_sorted(&around, 0.05)?, quantile_of_sorted(&around, 0.95)?);
     // A ramp or a drift is no level: what lies around one says nothing of noise.
     let is_level = series.ramp.is_none() && series.shape != TrendShape::Drift;

@@ -129,7 +129,7 @@ fn of_row(row: i64, chart: &Chart, by_row: &ByRow<'_>) -> Vec<Lane> {
     let is_bar = |dataset: &Dataset| matches!(dataset.kind, DatasetKind::Bars { .. } | DatasetKind::Tracks { .. });
     let bars = chart.datasets.iter().zip(by_row).filter(|(dataset, _)| is_bar(dataset));
     let mut places: Vec<f64> = bars.filter_map(|(_, rows)| rows.get(&row)).flatten().map(|point| point.y).collect();
-    rsb_model::order::numbers(&mut places);
+    places.sort_by(f64::total_cmp);
     places.dedup_by(|a, b| (*a - *b).abs() < 1e-6);
     if places.is_empty() {
         places.push(row as f64);

@@ -216,7 +216,7 @@ pub(crate) fn charts(report: &Report<'_>) -> Vec<Block> {
         return Vec::new();
     }
     let mut all = crate::charts::all(report);
-    rsb_model::order::by_key(&mut all, |chart| chart.place != ChartPlace::Comparison);
+    all.sort_by_key(|chart| chart.place != ChartPlace::Comparison);
     let (mut out, mut bytes, mut left_out) = (Vec::new(), 0, Vec::new());
     for drawn in (1..).zip(&all).filter_map(|(number, chart)| DrawnChart::of(chart, number)) {
         if bytes + drawn.svg.len() > CHART_BYTES {

@@ -1,6 +1,6 @@
 //! Instructions beside the time: what forbids comparing them, and what the two say together.
 
-use rsb_model::order;
+use itertools::Itertools as _;
 use rsb_model::record::Comparison;
 use rsb_model::{BenchmarkResult, ReasonCode, Verdict};
 
@@ -22,10 +22,10 @@ pub(super) fn refusal(sides: [&[&BenchmarkResult]; 2]) -> Option<(Verdict, Reaso
     }
     let sources = sides.map(|results| {
         let each = results.iter().filter_map(|result| result.fields()?.text(SOURCE));
-        order::distinct(each)
+        each.into_iter().sorted_unstable().dedup().collect_vec()
     });
     let [before, after] = &sources;
-    let together = order::distinct(before.iter().chain(after).copied());
+    let together = before.iter().chain(after).copied().sorted_unstable().dedup().collect_vec();
     (together.len() > 1 && !before.is_empty() && !after.is_empty()).then(|| {
         let sentence = format!(
             "the instructions were counted by {}, which count unlike code: measure both sides alike",

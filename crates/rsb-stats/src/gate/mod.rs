@@ -22,9 +22,9 @@ pub(crate) mod testing;
 mod timed;
 mod turns;
 
+use itertools::Itertools as _;
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::ids::RunId;
-use rsb_model::order;
 use rsb_model::record::{
     Comparison, ComparisonNote, ComparisonNoteCode, ComparisonResult, ThresholdCheck, comparison_id,
 };
@@ -77,7 +77,7 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
     let mut notes: Vec<ComparisonNote> = evidence::note(&rows).into_iter().collect();
     let each = || baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
     let ids_of = |wanted: fn(&&BenchmarkResult) -> bool| -> Vec<&str> {
-        order::distinct(each().filter(wanted).map(|result| result.benchmark_id.as_str()))
+        each().filter(wanted).map(|result| result.benchmark_id.as_str()).sorted_unstable().dedup().collect_vec()
     };
     notes.extend(policy.notes(&ids_of(|_| true), &ids_of(|result| result.outcome != Outcome::Skipped)));
     let mut comparisons = decide(rows, policy);

@@ -101,7 +101,7 @@ fn significant(comparisons: &[Comparison], policy: &Policy) -> Vec<SignificantCh
         })
         .collect();
     let size = |change: &SignificantChange| change.change_percent.abs();
-    rsb_model::order::by(&mut found, |a, b| {
+    found.sort_by(|a, b| {
         (b.severity != Severity::Info).cmp(&(a.severity != Severity::Info)).then(size(b).total_cmp(&size(a)))
     });
     found

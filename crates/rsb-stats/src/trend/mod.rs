@@ -101,7 +101,7 @@ impl<'a> Analysis<'a> {
     fn of(series: &'a SeriesInput, settings: &'a TrendSettings, margin: f64) -> Option<Self> {
         let mut points: Vec<(Timestamp, f64)> =
             series.points.iter().copied().filter(|(_, value)| value.is_finite()).collect();
-        rsb_model::order::by_key(&mut points, |&(time, _)| time);
+        points.sort_by_key(|&(time, _)| time);
         let &(begin, _) = points.first()?;
         let values: Vec<f64> = points.iter().map(|&(_, value)| value).collect();
         let days: Vec<f64> = points.iter().map(|&(time, _)| days_between(begin, time)).collect();

@@ -72,7 +72,7 @@ impl Baseline {
         }
         if let Some(first) = self.runs.first_mut() {
             first.benchmarks.extend(taken);
-            rsb_model::order::by(&mut first.benchmarks, |a, b| a.benchmark_id.cmp(&b.benchmark_id));
+            first.benchmarks.sort_by(|a, b| a.benchmark_id.cmp(&b.benchmark_id));
         }
         Ok(())
     }

@@ -229,7 +229,7 @@ fn checked(mut found: ImportedCase) -> Result<ImportedCase, String> {
 
 /// The middle of `values`, of which there is at least one.
 pub(super) fn median(values: &mut [f64]) -> f64 {
-    rsb_model::order::numbers(values);
+    values.sort_by(f64::total_cmp);
     let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
     f64::midpoint(at(values.len() / 2), at(values.len().saturating_sub(1) / 2))
 }

@@ -1,22 +1,16 @@
-//! From an index of any version to one of today, in one transaction: where that fails, as on a full disk, what was there
-//! stays as it was.
+//! Rebuilds an index of an earlier version in one transaction: if that fails, as on a full disk, the index stays as it was.
 //!
-//! What older tables lack is in the run files alone (the figures of samples, which version of which unit, what a model is), so the runs are
-//! read again; a run without a file is no run. Comparisons are carried over from version 3 on, before which verdicts had
-//! other words.
+//! The runs are read again from their files; a run without a file is dropped. Comparisons are carried over.
 
 use std::path::Path;
 
 use rsb_model::Field;
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::schema::{COMPARISONS, DROP_COMPARISONS, DROP_RUNS, RUN_TABLES, SCHEMA_VERSION};
+use super::schema::{COMPARISONS, DROP_RUNS, RUN_TABLES, SCHEMA_VERSION};
 use super::text::better_text;
 use crate::error::StoreNotice;
 use crate::files::{self, RUNS, StampedFile};
-
-/// The first version whose comparisons are today's.
-const COMPARISONS_SINCE: i64 = 3;
 
 /// The version of the tables.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
@@ -36,9 +30,6 @@ pub(super) fn bring_up(connection: &mut Connection, results_dir: &Path) -> rusql
         return Ok(Vec::new());
     }
     transaction.execute_batch(DROP_RUNS)?;
-    if from < COMPARISONS_SINCE {
-        transaction.execute_batch(DROP_COMPARISONS)?;
-    }
     transaction.execute_batch(&RUN_TABLES)?;
     transaction.execute_batch(COMPARISONS)?;
     let mut notices = Vec::new();

@@ -168,7 +168,7 @@ impl Index {
         })?;
         self.add_all(&mut waiting, &mut notices)?;
         self.forget(&notices)?;
-        rsb_model::order::by(&mut notices, |a, b| a.path().cmp(b.path()));
+        notices.sort_by(|a, b| a.path().cmp(b.path()));
         Ok(notices)
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rsb_model::record::TIME;
 use rsb_model::run::Counts;
-use rsb_model::{BenchmarkResult, DeviceType, Field, Fields, Fingerprint, Run, renamed};
+use rsb_model::{BenchmarkResult, DeviceType, Field, Fields, Fingerprint, Run};
 use serde_json::{Map, Value};
 
 use super::text::to_json;
@@ -165,8 +165,7 @@ impl CaseText {
         };
         let text = |name: &str| fields.and_then(|fields| fields.text(name)).or_else(|| parameter(name));
         Self {
-            // Under the name that it has today: what is in memory may be older than what a file gives.
-            name: renamed::case_id(result.benchmark_id.as_str()).into_owned(),
+            name: result.benchmark_id.to_string(),
             model: parameter("model").filter(|name| *name != "random").unwrap_or(benchmark(result)).to_owned(),
             device: result.benchmark_id.device().to_string(),
             batch_size: number("batch_size"),

@@ -29,9 +29,6 @@ pub(super) const DROP_RUNS: &str = "
     DROP TABLE IF EXISTS machines;
 ";
 
-/// Removes the comparisons.
-pub(super) const DROP_COMPARISONS: &str = "DROP TABLE IF EXISTS comparisons;";
-
 /// The comparisons, as they have been since version 1.
 pub(super) const COMPARISONS: &str = "
     CREATE TABLE IF NOT EXISTS comparisons (

@@ -161,7 +161,7 @@ fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line
         .filter_map(|row| Some((comparison::worsening(row)?, row)))
         .filter(|(worse, _)| *worse > ALERT)
         .collect();
-    rsb_model::order::by(&mut slower, |(a, _), (b, _)| b.total_cmp(a));
+    slower.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     if let Some((_, worst)) = slower.first() {
         let names = Shortener::of(result.comparisons.iter().map(|row| &row.id));
         let said = format!(

@@ -84,9 +84,9 @@ fn chosen<'r>(asked: &CompareView, result: &'r ComparisonResult) -> (Vec<&'r Com
     let size = |row: &Comparison| row.difference_percent.map_or(0.0, f64::abs);
     match asked.sort {
         Order::Importance => {}
-        Order::Change => rsb_model::order::by(&mut shown, |a, b| size(b).total_cmp(&size(a))),
+        Order::Change => shown.sort_by(|a, b| size(b).total_cmp(&size(a))),
         Order::Case => {
-            rsb_model::order::by(&mut shown, |a, b| (a.id.as_str(), &a.metric).cmp(&(b.id.as_str(), &b.metric)));
+            shown.sort_by(|a, b| (a.id.as_str(), &a.metric).cmp(&(b.id.as_str(), &b.metric)));
         }
     }
     (shown, hidden)

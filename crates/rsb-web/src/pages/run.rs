@@ -18,7 +18,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceR
     let report = material.report();
     let (title, subtitle) = head(&report);
     let mut charts = charts::all(&report);
-    rsb_model::order::by_key(&mut charts, |chart| chart.place != ChartPlace::Comparison);
+    charts.sort_by_key(|chart| chart.place != ChartPlace::Comparison);
     let drawn = figures(site, view, &charts, &Zoom::Fixed) + &every_kind(site, &material.run);
     let sections = parts(&report, drawn, &*case_links(site));
     let mut sheet = Sheet::new(&title, Some(view)).under(&subtitle);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::anyhow;
-use rsb_model::{Case, renamed};
+use rsb_model::Case;
 use rsb_stats::glob;
 
 use crate::EngineError;
@@ -80,7 +80,6 @@ pub(super) fn has(build: &Build, found: &ChosenCase) -> Result<(), String> {
 
 /// The case with this id, or the only one whose id fits the pattern.
 fn choose(wanted: &str, mut cases: Vec<ChosenCase>, list: &str) -> Result<ChosenCase, String> {
-    let wanted = &*renamed::case_id(wanted);
     let id = |found: &ChosenCase| found.case.id.to_string();
     if let Some(exact) = cases.iter().position(|found| found.case.id.as_str() == wanted) {
         return Ok(cases.swap_remove(exact));

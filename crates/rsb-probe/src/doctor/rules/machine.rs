@@ -48,7 +48,7 @@ fn no_gpu(facts: &Facts) -> Option<Finding> {
 /// HIP numbers its devices as the compute driver does. A part of the CPU that comes first is what programs take.
 fn shadowed(facts: &Facts) -> Option<Finding> {
     let mut devices: Vec<&Gpu> = facts.gpus.iter().filter(|gpu| gpu.kfd_node.is_some()).collect();
-    rsb_model::order::by_key(&mut devices, |gpu| gpu.kfd_node);
+    devices.sort_by_key(|gpu| gpu.kfd_node);
     let of = |kind| devices.iter().any(|gpu| gpu.kind == Some(kind));
     if !of(GpuKind::Integrated) || !of(GpuKind::Discrete) {
         return None;

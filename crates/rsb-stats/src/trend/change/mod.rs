@@ -159,7 +159,7 @@ fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) ->
     found.chance = found.chance.min(PARTS * of_share.chance);
     found.correlation = found.correlation.max(of_share.correlation);
     changes.extend(of_share_in(values, &of_share.confirmed));
-    rsb_model::order::by_key(&mut changes, |one| one.change.index);
+    changes.sort_by_key(|one| one.change.index);
     // Parts that may have changed at once are one change, that of the part with the most to tell.
     let apart = settings.min_size.max(2);
     changes.dedup_by(|next, kept| {

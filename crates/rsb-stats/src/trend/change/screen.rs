@@ -33,7 +33,7 @@ pub(super) fn candidates(sums: &Sums, min_size: usize) -> Vec<usize> {
         width *= 2;
     }
     if found.len() > MOST {
-        rsb_model::order::by(&mut found, |a, b| b.0.total_cmp(&a.0));
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
         found.truncate(MOST);
     }
     let mut positions: Vec<usize> = found.into_iter().map(|(_, at)| at).chain([0, n]).collect();
