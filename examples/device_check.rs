@@ -131,7 +131,7 @@ fn check_collectives(device: &dyn Device) -> usize {
 }
 
 /// Whole numbers, whose sums over eight devices every type holds.
-fn sent(rank: u64, element: u64) -> f64 {
+fn sent_value(rank: u64, element: u64) -> f64 {
     ((rank * 5 + element * 3) % 16) as f64
 }
 
@@ -140,14 +140,14 @@ fn collective(devices: &[&dyn Device], call: &Collective) -> Result<String, Devi
     let mut pairs = Vec::new();
     for (rank, device) in (0..).zip(devices) {
         let room = |elements| device.allocate(call.dtype.bytes(elements));
-        let from = room(if call.placement == Placement::InPlace { call.elements } else { call.sent() })?;
-        let to = if call.placement == Placement::InPlace { from.clone() } else { room(call.received())? };
-        let values: Vec<f64> = (0..call.sent()).map(|element| sent(rank, element)).collect();
+        let from = room(if call.placement == Placement::InPlace { call.elements } else { call.elements_sent() })?;
+        let to = if call.placement == Placement::InPlace { from.clone() } else { room(call.elements_received())? };
+        let values: Vec<f64> = (0..call.elements_sent()).map(|element| sent_value(rank, element)).collect();
         let at = call.dtype.bytes(call.places(rank)[0]);
         device.write(&from, at, &convert::encode(call.dtype, &values))?;
         pairs.push((from, to));
     }
-    let first = devices.first().ok_or_else(|| failed("there is no device".to_owned()))?;
+    let first = devices.first().ok_or_else(|| collective_error("there is no device".to_owned()))?;
     let mut kernel = first.prepare_collective(call, &pairs)?;
     kernel.launch()?;
     for device in devices {
@@ -158,11 +158,13 @@ fn collective(devices: &[&dyn Device], call: &Collective) -> Result<String, Devi
             let mut bytes = vec![0; call.dtype.bytes(part.elements) as usize];
             device.read(to, call.dtype.bytes(call.places(rank)[1] + part.received_at), &mut bytes)?;
             for (element, found) in (part.sent_at..).zip(convert::decode(call.dtype, &bytes)) {
-                let all = || (0..call.devices).map(|from| sent(from, element)).sum();
-                let right: f64 = part.from.map_or_else(all, |from| sent(from, element));
+                let all = || (0..call.devices).map(|from| sent_value(from, element)).sum();
+                let right: f64 = part.from.map_or_else(all, |from| sent_value(from, element));
                 // Whole numbers of so few bits are exact.
                 if found.to_bits() != right.to_bits() {
-                    return Err(failed(format!("element {element} on device {rank} is {found}, not {right}")));
+                    return Err(collective_error(format!(
+                        "element {element} on device {rank} is {found}, not {right}"
+                    )));
                 }
             }
         }
@@ -170,7 +172,7 @@ fn collective(devices: &[&dyn Device], call: &Collective) -> Result<String, Devi
     Ok(kernel.provider())
 }
 
-fn failed(why: String) -> DeviceError {
+fn collective_error(why: String) -> DeviceError {
     DeviceError::Failed(rsb_model::Reason::new("collective", why, "suspect copies between the GPUs"))
 }
 
@@ -203,7 +205,7 @@ fn run(device: &dyn Device, operation: &Operation, options: &Options) -> Result<
 }
 
 /// How many bytes become less free by the driver where 64 MiB are allocated, where it tells.
-fn held(device: &dyn Device) -> Result<Option<u64>, DeviceError> {
+fn measure_allocation(device: &dyn Device) -> Result<Option<u64>, DeviceError> {
     let Some(before) = device.free_bytes() else { return Ok(None) };
     let buffer = device.allocate(HELD)?;
     let after = device.free_bytes();
@@ -227,7 +229,7 @@ fn check_rest(device: &dyn Device) -> bool {
     };
     let copied = copied();
     println!("copy between buffers: {copied:?}");
-    let held = held(device);
+    let held = measure_allocation(device);
     println!("bytes less free by {HELD} allocated: {held:?}");
     let triad = stream(StreamPattern::Triad, Dtype::F32, 1 << 16, Stores::Temporal);
     match device.occupancy(&triad, &Options { block_size: Some(512), ..Options::default() }) {
@@ -267,7 +269,7 @@ fn cases() -> Vec<(Operation, Options)> {
             let op = Attention { dtype, batch, heads, kv_heads, head_dim, queries, positions, capacity, causal };
             all.push(Operation::Attention(op));
         }
-        all.extend(quantized(dtype));
+        all.extend(quantized_products(dtype));
         all.push(Operation::Gather(Gather { dtype, of: 9, rows: 5, width: 8 }));
         for rotary in [false, true] {
             let cache = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 8, capacity: 11, position: 4, rotary };
@@ -313,7 +315,7 @@ fn convolution(dtype: Dtype) -> Convolution {
 }
 
 /// Of a token, of a few and of many, a few tiles of 64; by whole groups and by shorter ones.
-fn quantized(dtype: Dtype) -> impl Iterator<Item = Operation> {
+fn quantized_products(dtype: Dtype) -> impl Iterator<Item = Operation> {
     let sizes = [(1, 76, 4096, 128), (3, 18, 160, 128), (16, 70, 224, 64), (70, 130, 320, 128)];
     let both = [Dtype::I8, Dtype::I4].into_iter();
     both.flat_map(move |weights| {

@@ -50,10 +50,10 @@ fn record(arguments: &[String]) -> Result<()> {
         let cases = cases(&dir, &machine)?;
         let began = Instant::now();
         let mut settings =
-            Settings { replicates: Count::asked(1), first_replicate: round, ..Settings::of(Profile::Quick) };
+            Settings { replicates: Count::exactly(1), first_replicate: round, ..Settings::of(Profile::Quick) };
         settings.limits.suite = Duration::from_hours(1);
         let mut pairs = measure::WorkerPairs::new(&programs, &settings)?;
-        let (both, _) = measure::interleaved(&cases, &settings, &mut pairs, (&environment, &mut |_| {}));
+        let (both, _) = measure::run_interleaved(&cases, &settings, &mut pairs, (&environment, &mut |_| {}));
         let sides = [side("first", &both.baseline, &environment), side("second", &both.current, &environment)];
         // Whole or not at all: an interrupted recording goes on with this round.
         let unfinished = dir.join("unfinished");

@@ -40,7 +40,7 @@ fn as_bench(machine: fn() -> Machine, selections: impl Fn(Profile, &Machine) -> 
     if let Some(ended) = measure::as_child() {
         return ended;
     }
-    commands::ended(under_criterion(machine, &selections))
+    commands::finish(under_criterion(machine, &selections))
 }
 
 fn under_criterion(machine: fn() -> Machine, selections: &impl Fn(Profile, &Machine) -> Vec<Selection>) -> CliResult {
@@ -62,7 +62,7 @@ fn under_criterion(machine: fn() -> Machine, selections: &impl Fn(Profile, &Mach
     };
     let machine = machine();
     let selections = selections(profile, &machine);
-    let plan = bench::planned(&selections, &machine).map_err(CliError::usage)?;
+    let plan = bench::plan_all(&selections, &machine).map_err(CliError::usage)?;
     let environment = machine::environment();
     let suite = selections.first().map(run::suite_name).unwrap_or_default();
     let mut results = Results { recorder: None, counts: Counts::default() };

@@ -29,7 +29,7 @@ fn sayable(text: &str, width: Option<usize>) -> String {
     let is_indented = |line: &String| line.is_empty() || line.starts_with(' ');
     let margin = if lines.iter().skip(1).all(is_indented) { "\n" } else { "\n  " };
     let style = Style { color: Color::Never, width: width.unwrap_or(usize::MAX) };
-    let lines: Vec<String> = lines.iter().map(|line| style.continued(line)).collect();
+    let lines: Vec<String> = lines.iter().map(|line| style.wrap_long_lines(line)).collect();
     lines.join(margin) + "\n"
 }
 

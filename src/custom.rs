@@ -117,7 +117,8 @@ impl<S: 'static> CustomBenchmark<S> {
         let prepare = move |params: &Params| {
             let mut state = set_up(params).map_err(|error| not_set_up(name, error))?;
             let first = operation(&mut state);
-            verify(&mut state, first).map_err(|why| failed(name, why, "mend the operation, or its verification"))?;
+            verify(&mut state, first)
+                .map_err(|why| case_failure(name, why, "mend the operation, or its verification"))?;
             let (operation, figures) = (Arc::clone(&operation), Arc::clone(&figures));
             Ok(Box::new(ClosureCase { name, state, operation, figures }) as Box<dyn Prepared>)
         };
@@ -127,14 +128,16 @@ impl<S: 'static> CustomBenchmark<S> {
     }
 }
 
-fn failed(name: &str, why: String, cure: &str) -> Failure {
+fn case_failure(name: &str, why: String, cure: &str) -> Failure {
     Failure::Failed(Reason::new(format!("benchmark {name}"), why, cure))
 }
 
 fn not_set_up(name: &str, error: Box<dyn Error>) -> Failure {
     match error.downcast::<Failure>() {
         Ok(failure) => *failure,
-        Err(error) => failed(name, format!("its set-up failed: {error}"), "mend the set-up, or the values of its axes"),
+        Err(error) => {
+            case_failure(name, format!("its set-up failed: {error}"), "mend the set-up, or the values of its axes")
+        }
     }
 }
 
@@ -160,7 +163,7 @@ impl<S, R, F: Fn(&mut S) -> R> Prepared for ClosureCase<S, F> {
         fields.set("time_ms", time_ns / 1e6);
         for (name, figure) in self.figures.iter() {
             let field = Field::find(name).ok_or_else(|| {
-                failed(
+                case_failure(
                     self.name,
                     format!("`{name}` is no field"),
                     "name one of docs/glossary.md, such as throughput_gb_s",
@@ -168,7 +171,7 @@ impl<S, R, F: Fn(&mut S) -> R> Prepared for ClosureCase<S, F> {
             })?;
             let value = figure(&self.state, time_ns / 1e9);
             if !value.is_finite() {
-                return Err(failed(
+                return Err(case_failure(
                     self.name,
                     format!("its figure {name} is {value}"),
                     "mend the closure of the figure",
@@ -187,7 +190,7 @@ pub fn main(benchmarks: impl IntoIterator<Item = OwnBenchmark>) -> ExitCode {
     for benchmark in benchmarks {
         names.push(benchmark.name());
         if let Err(error) = benchmark.register() {
-            return commands::ended(Err(CliError::usage(error)));
+            return commands::finish(Err(CliError::usage(error)));
         }
     }
     if let Some(ended) = measure::as_child() {
@@ -197,7 +200,7 @@ pub fn main(benchmarks: impl IntoIterator<Item = OwnBenchmark>) -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().filter(|argument| argument != "--bench").collect();
     let first = arguments.get(1).and_then(|first| first.to_str()).unwrap_or_default();
     match cli::command().find_subcommand(first) {
-        Some(_) => commands::ended(verb(arguments)),
+        Some(_) => commands::finish(verb(arguments)),
         None => bench::on_host(&names),
     }
 }
@@ -213,7 +216,7 @@ mod tests {
     use super::*;
 
     /// A case of a benchmark that adds up `n` numbers, verified to be `expected`.
-    fn prepared(n: &str, figure: (&'static str, f64), expected: u64) -> Result<Fields, Failure> {
+    fn measure_sum(n: &str, figure: (&'static str, f64), expected: u64) -> Result<Fields, Failure> {
         let benchmark = Benchmark::new("sum", "for a test")
             .set_up(|case| Ok((0..case.get::<u64>("n")?).collect::<Vec<u64>>()))
             .figure(figure.0, move |_, seconds| figure.1 / seconds)
@@ -228,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_closure_is_verified_timed_and_has_its_figures() {
-        let fields = prepared("10", ("gflops", 4.0), 45).unwrap();
+        let fields = measure_sum("10", ("gflops", 4.0), 45).unwrap();
         assert_eq!((fields.number("time_ms"), fields.number("gflops")), (Some(2000.0), Some(2.0)));
     }
 
@@ -240,7 +243,7 @@ mod tests {
             ("10", ("gflops", f64::NAN), 45, "gflops is NaN"),
             ("10", ("speediness", 1.0), 45, "no field"),
         ] {
-            let Err(Failure::Failed(reason)) = prepared(n, figure, expected) else { panic!("{told}") };
+            let Err(Failure::Failed(reason)) = measure_sum(n, figure, expected) else { panic!("{told}") };
             assert!(reason.why.contains(told) && !reason.cure.is_empty(), "{reason}");
         }
         let skipped = Failure::Skipped(Reason::new("GPU", "there is none", "add one"));

@@ -58,7 +58,7 @@ impl From<ErrorKind> for Exit {
 pub type CliResult = Result<Exit, CliError>;
 
 /// The error of an output file: what stands in its place, or a directory that is not there, is the user's to resolve.
-pub(crate) fn refused(error: OutputError) -> CliError {
+pub(crate) fn output_error(error: OutputError) -> CliError {
     match error {
         OutputError::Link { .. } | OutputError::NoDirectory { .. } | OutputError::NoFile { .. } => {
             CliError::usage(error)

@@ -9,5 +9,5 @@ fn main() -> ExitCode {
         return ended;
     }
     let cli = cli::parse(std::env::args_os());
-    commands::ended(commands::environment::check().and_then(|()| commands::dispatch(cli.verb, show::style(cli.color))))
+    commands::finish(commands::environment::check().and_then(|()| commands::dispatch(cli.verb, show::style(cli.color))))
 }

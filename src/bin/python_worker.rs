@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use rsb_model::CaseId;
-use rsb_model::protocol::{SLOWDOWN, slowed};
+use rsb_model::protocol::{SLOWDOWN, apply_slowdown};
 
 fn main() -> ExitCode {
     rsb_python::serve(adjust)
@@ -14,5 +14,5 @@ fn adjust(id: &CaseId, time_ns: f64) -> f64 {
     if !cfg!(feature = "fault-injection") {
         return time_ns;
     }
-    std::env::var(SLOWDOWN).map_or(time_ns, |said| slowed(id, time_ns, &said))
+    std::env::var(SLOWDOWN).map_or(time_ns, |said| apply_slowdown(id, time_ns, &said))
 }

@@ -83,7 +83,7 @@ pub enum HistoryVerb {
 
 impl HistoryVerb {
     /// How to answer it.
-    pub fn named(&self) -> &NamedArgs {
+    pub fn named_args(&self) -> &NamedArgs {
         match self {
             Self::Regressed { named, .. }
             | Self::Slowest { named, .. }

@@ -39,7 +39,7 @@ pub enum ReportForm {
 
 impl ReportForm {
     /// The forms that `asked` stand for, each once, in the order of the help.
-    pub fn expanded(asked: &[Self]) -> Vec<ReportFormat> {
+    pub fn expand(asked: &[Self]) -> Vec<ReportFormat> {
         let is_asked = |form: &&ReportFormat| asked.contains(&Self::All) || asked.contains(&Self::One(**form));
         ReportFormat::value_variants().iter().filter(is_asked).copied().collect()
     }
@@ -239,7 +239,7 @@ mod tests {
             let matches = command().try_get_matches_from(words)?;
             let run = matches.subcommand_matches("run").unwrap();
             let asked: Vec<ReportForm> = run.get_many("reports").into_iter().flatten().copied().collect();
-            Ok::<_, clap::Error>(ReportForm::expanded(&asked))
+            Ok::<_, clap::Error>(ReportForm::expand(&asked))
         };
         assert_eq!(of(&[]).unwrap(), []);
         assert_eq!(of(&["--reports", "html,markdown,html", "--reports=csv"]).unwrap(), [Markdown, Html, Csv]);

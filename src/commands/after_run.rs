@@ -83,7 +83,7 @@ pub(super) fn check_baseline((config, directories): (&Config, &Directories)) -> 
 
 /// `run` beside what the configuration names, else beside the baseline saved for its machine and suite, for people. Where
 /// nothing is there to compare with, that is said; it fails nothing.
-pub(super) fn compared(config: (&Config, &Directories), store: &Store, run: &Run, style: Style) -> String {
+pub(super) fn comparison_text(config: (&Config, &Directories), store: &Store, run: &Run, style: Style) -> String {
     let detail = if config.0.run.verbose { Detail::Full } else { Detail::Brief };
     let told = comparison(config, store, run).and_then(|result| {
         rsb_report::gate::write(&result, GateFormat::Text, style, detail).map_err(|error| error.to_string())
@@ -100,7 +100,7 @@ fn comparison(
     if let Some(baseline) = &config.run.baseline_run_id {
         let thresholds = (&config.thresholds, None);
         let judge = Judge::load(directories.clone(), thresholds, Vec::new(), &mut console::tell).map_err(said)?;
-        return compare::compared(&judge, baseline, std::slice::from_ref(&run.run_id.0))
+        return compare::compare_sides(&judge, baseline, std::slice::from_ref(&run.run_id.0))
             .map(|sides| sides.result)
             .map_err(said);
     }

@@ -88,7 +88,7 @@ pub(super) fn save_runs(
             "nothing was measured in that run; a baseline needs at least one measured case"
         )));
     }
-    for sentence in machine_lock::disturbed(runs) {
+    for sentence in machine_lock::shared_run_warnings(runs) {
         console::say(&format!("warning: {sentence}"));
     }
     let path = Baselines::new(&directories.baselines).save(&baseline).map_err(CliError::usage)?;
@@ -178,14 +178,14 @@ fn show_one((name, only_here): (&str, bool), directories: &Directories, json: bo
             show::text(&rsb_report::run::text(run, style))?;
         }
         if !baseline.accepted.is_empty() {
-            show::text(&format!("\nAccepted regressions\n\n{}", accepted(&baseline.accepted, style)))?;
+            show::text(&format!("\nAccepted regressions\n\n{}", accepted_table(&baseline.accepted, style)))?;
         }
     }
     Ok(Exit::Pass)
 }
 
 /// What was accepted, when, by whom and why.
-fn accepted(all: &[Accepted], style: Style) -> String {
+fn accepted_table(all: &[Accepted], style: Style) -> String {
     let mut table = Table::new([
         Column::elided("case"),
         Column::left("metric"),
@@ -207,7 +207,7 @@ fn accepted(all: &[Accepted], style: Style) -> String {
             Cell::from(each.change_percent.map_or_else(String::new, format_percent)),
             Cell::from(each.when.strftime("%Y-%m-%d").to_string()),
             Cell::from(each.by.as_deref().unwrap_or_default()),
-            Cell::toned(each.from.as_deref().unwrap_or_default(), Tone::Dim),
+            Cell::with_tone(each.from.as_deref().unwrap_or_default(), Tone::Dim),
         ]);
         table.note(format!("because {}", each.because));
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use rsb_engine::Directories;
 use rsb_engine::gate::{self, Judge, SideName};
-use rsb_engine::models::{self, Recommending};
+use rsb_engine::models::{self, RecommendRequest};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Outcome, Run};
 use rsb_report::chart::AxisScale;
@@ -46,12 +46,12 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
     let charts = match kind.source {
         ChartSource::Run => {
             let store = gate::open(&directories, &mut console::tell)?;
-            let run = chosen(the_run(args, &store)?, &args.filter);
+            let run = matching_cases(the_run(args, &store)?, &args.filter);
             draw(kind, &ChartSubject { run: Some(&run), metric: args.metric, ..ChartSubject::default() })
-                .map_err(|why| nothing(kind, &named(&run), args, why))?
+                .map_err(|why| nothing(kind, &describe_run(&run), args, why))?
         }
         ChartSource::Comparison => {
-            let result = chosen_of(compared(args, &config, directories)?, args);
+            let result = chosen_of(comparison(args, &config, directories)?, args);
             let name = format!("the comparison of {} with {}", result.current_run_id, result.baseline_run_id);
             draw(kind, &ChartSubject { comparison: Some(&result), ..ChartSubject::default() })
                 .map_err(|why| nothing(kind, &name, args, why))?
@@ -66,13 +66,13 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
             let (runs, of) = match &args.run {
                 Some(text) => {
                     let run = store.run(text).map_err(CliError::usage)?;
-                    let name = named(&run);
+                    let name = describe_run(&run);
                     (vec![run], name)
                 }
                 None => (recommend::of_models(&store)?, "the stored runs".to_owned()),
             };
-            let runs: Vec<Run> = runs.into_iter().map(|run| chosen(run, &args.filter)).collect();
-            let advice = models::recommend(&runs, Recommending::LATENCY);
+            let runs: Vec<Run> = runs.into_iter().map(|run| matching_cases(run, &args.filter)).collect();
+            let advice = models::recommend(&runs, RecommendRequest::LATENCY);
             draw(kind, &ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
                 .map_err(|why| nothing(kind, &of, args, why))?
         }
@@ -90,15 +90,15 @@ fn history(args: &ChartArgs, directories: &Directories) -> Result<TrendDocument,
 }
 
 /// That nothing was drawn.
-struct Nothing;
+struct NothingDrawn;
 
-fn draw(kind: &ChartKind, subject: &ChartSubject<'_>) -> Result<Vec<Chart>, Nothing> {
+fn draw(kind: &ChartKind, subject: &ChartSubject<'_>) -> Result<Vec<Chart>, NothingDrawn> {
     let charts = kind.draw(subject);
-    if charts.is_empty() { Err(Nothing) } else { Ok(charts) }
+    if charts.is_empty() { Err(NothingDrawn) } else { Ok(charts) }
 }
 
 /// A run as messages have it: that what it holds is drawn nowhere is part of its name.
-fn named(run: &Run) -> String {
+fn describe_run(run: &Run) -> String {
     let any = |outcome| run.benchmarks.iter().any(|result| result.outcome == outcome);
     let is_simulated = any(Outcome::Simulated) && !any(Outcome::Measured);
     let why = if is_simulated { ", whose figures are simulated and in no chart" } else { "" };
@@ -106,7 +106,7 @@ fn named(run: &Run) -> String {
 }
 
 /// What says that nothing was drawn, and what would give it.
-fn nothing(kind: &ChartKind, of: &str, args: &ChartArgs, _: Nothing) -> CliError {
+fn nothing(kind: &ChartKind, of: &str, args: &ChartArgs, _: NothingDrawn) -> CliError {
     let asked = [args.metric.map(|field| format!("the figure {}", field.name)), args.filter.describe()];
     let asked: Vec<String> = asked.into_iter().flatten().collect();
     let asked = if asked.is_empty() { String::new() } else { format!(" of {}", asked.join(" and ")) };
@@ -116,18 +116,18 @@ fn nothing(kind: &ChartKind, of: &str, args: &ChartArgs, _: Nothing) -> CliError
 fn the_run(args: &ChartArgs, store: &Store) -> Result<Run, CliError> {
     match &args.run {
         Some(text) => store.run(text).map_err(CliError::usage),
-        None => gate::latest_for_a_look(store, &mut console::tell).map_err(|problem| CliError::usage(problem.error)),
+        None => gate::latest_lenient(store, &mut console::tell).map_err(|problem| CliError::usage(problem.error)),
     }
 }
 
 /// The cases that fit.
-fn chosen(mut run: Run, filter: &FilterArgs) -> Run {
+fn matching_cases(mut run: Run, filter: &FilterArgs) -> Run {
     run.benchmarks.retain(|result| filter.fits(result.benchmark_id.as_str()));
     run
 }
 
 /// The comparison that is asked for: with what is named, else with the saved baseline.
-fn compared(args: &ChartArgs, config: &Config, directories: Directories) -> Result<ComparisonResult, CliError> {
+fn comparison(args: &ChartArgs, config: &Config, directories: Directories) -> Result<ComparisonResult, CliError> {
     let Some(against) = &args.against else {
         let store = gate::open(&directories, &mut console::tell)?;
         let policy = judge::policy(config, &directories, None)?;
@@ -193,7 +193,8 @@ pub(super) fn at_a_glance(charts: &[Chart], section: &ChartsSection, style: Styl
     }
     let theme = section.theme(ThemeName::Dark).map_err(config_error)?;
     let glyphs = section.glyphs.unwrap_or_default();
-    let draw = |chart: &Chart| picture(chart, style.width.min(120), GLANCE_LINES, glyphs).themed(style, &theme) + "\n";
+    let draw =
+        |chart: &Chart| picture(chart, style.width.min(120), GLANCE_LINES, glyphs).themed_text(style, &theme) + "\n";
     Ok(charts.iter().map(draw).collect())
 }
 
@@ -201,7 +202,7 @@ pub(super) fn at_a_glance(charts: &[Chart], section: &ChartsSection, style: Styl
 fn page(charts: &[Chart], (style, glyphs): (Style, Glyphs), theme: &Theme) -> String {
     let drawn = charts.iter().take(SHOWN).map(|chart| {
         let lines = if chart.y_axis.scale == AxisScale::Rows { ROW_LINES } else { FRAME_LINES };
-        picture(chart, style.width, lines, glyphs).themed(style, theme)
+        picture(chart, style.width, lines, glyphs).themed_text(style, theme)
     });
     let mut page = drawn.collect::<Vec<_>>().join("\n");
     if charts.len() > SHOWN {

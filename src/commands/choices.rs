@@ -37,12 +37,12 @@ fn lines(subcommand: &str, directories: &Directories) -> Result<Vec<String>, Cli
     if subcommand == "show" {
         let names = baselines(directories);
         let first = names.first().map_or("quick", String::as_str);
-        return Ok(vec![saved(&names), example(&format!("baseline show {first}"))]);
+        return Ok(vec![saved_baselines(&names), example(&format!("baseline show {first}"))]);
     }
     let store = gate::open(directories, &mut console::tell)?;
     let runs = store.runs().map_err(CliError::usage)?;
     Ok(match subcommand {
-        "compare" => vec![saved(&baselines(directories)), latest_runs(&runs), example("compare previous")],
+        "compare" => vec![saved_baselines(&baselines(directories)), latest_runs(&runs), example("compare previous")],
         "query" => {
             let mut lines = views(&store)?;
             lines.push(example("query \"SELECT benchmark_id, value FROM measurements WHERE metric = 'time_ms'\""));
@@ -60,13 +60,17 @@ fn baselines(directories: &Directories) -> Vec<String> {
     names
 }
 
-fn saved(names: &[String]) -> String {
-    listed("saved baselines", names, "no baseline is saved; `rusty-stack-bench baseline save` saves the latest run")
+fn saved_baselines(names: &[String]) -> String {
+    format_list(
+        "saved baselines",
+        names,
+        "no baseline is saved; `rusty-stack-bench baseline save` saves the latest run",
+    )
 }
 
 fn latest_runs(runs: &[RunSummary]) -> String {
     let named: Vec<String> = runs.iter().map(|run| format!("{} ({})", run.run_id, run.suite)).collect();
-    listed("latest runs", &named, "no run is stored; `rusty-stack-bench run` measures one")
+    format_list("latest runs", &named, "no run is stored; `rusty-stack-bench run` measures one")
 }
 
 /// Commits of the stored runs, the latest first.
@@ -74,10 +78,10 @@ fn commits(runs: &[RunSummary]) -> String {
     let short = |commit: &String| commit.get(..ABBREVIATED).unwrap_or(commit).to_owned();
     let mut commits: Vec<String> = runs.iter().filter_map(|run| run.commit.as_ref().map(short)).collect();
     commits.dedup();
-    listed("commits of the latest runs", &commits, "no run of a commit is stored; give any two revisions of git")
+    format_list("commits of the latest runs", &commits, "no run of a commit is stored; give any two revisions of git")
 }
 
-fn listed(title: &str, names: &[String], without: &str) -> String {
+fn format_list(title: &str, names: &[String], without: &str) -> String {
     if names.is_empty() {
         return without.to_owned();
     }

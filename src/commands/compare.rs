@@ -16,7 +16,7 @@ use crate::show;
 /// When a side cannot be read.
 pub fn run(args: &CompareArgs, style: Style) -> CliResult {
     let judge = judge::load(&args.judge)?;
-    let ComparedSides { baseline, current, result } = compared(&judge, &args.baseline, args.current.as_slice())?;
+    let ComparedSides { baseline, current, result } = compare_sides(&judge, &args.baseline, args.current.as_slice())?;
     judge::keep(&judge, &result);
     // For a reader only: what is kept, and what decides, is the verdict without them.
     let exit = if args.check { judge::exit_of(&result) } else { Exit::Pass };
@@ -44,7 +44,7 @@ pub(super) struct ComparedSides {
 }
 
 /// Compares `baseline` with `current`, as the verb takes them.
-pub(super) fn compared(judge: &Judge, baseline: &str, current: &[String]) -> Result<ComparedSides, CliError> {
+pub(super) fn compare_sides(judge: &Judge, baseline: &str, current: &[String]) -> Result<ComparedSides, CliError> {
     let baseline = judge.place(SideName::Baseline, judge.sides(&[baseline.to_owned()])?);
     let current = judge.place(SideName::Current, judge.current(current)?);
     if let Some(why) = gate::is_itself(&baseline, &current) {

@@ -20,7 +20,7 @@ use crate::{console, show};
 const MOST_RUNS: usize = 50;
 
 /// What the last run of a component says.
-struct Last {
+struct LastComponentRun {
     started: Timestamp,
     record: ComponentBenchmarkResult,
     against: Option<Value>,
@@ -46,7 +46,7 @@ pub(super) fn rows(places: &Places) -> Result<Vec<Value>, CliError> {
     let (config, directories) = settings::load(places)?;
     let store = gate::open(&directories, &mut console::tell)?;
     let policy = judge::policy(&config, &directories, None)?;
-    let mut last: Vec<Option<Last>> = frameworks::all().iter().map(|_| None).collect();
+    let mut last: Vec<Option<LastComponentRun>> = frameworks::all().iter().map(|_| None).collect();
     for summary in store.runs().map_err(CliError::usage)?.into_iter().take(MOST_RUNS) {
         if last.iter().all(Option::is_some) {
             break;
@@ -74,7 +74,7 @@ fn of_run(
     run: &Run,
     (policy, config): (&Policy, &Config),
     compared: Option<&ComparisonResult>,
-) -> Option<Last> {
+) -> Option<LastComponentRun> {
     let checks = threshold_checks(std::slice::from_ref(run), policy);
     let mut record = frameworks::record(component, &run.benchmarks, &checks)?;
     if record.threshold_checks.iter().any(|check| check.passed == Some(false) && must_be_met(check, policy)) {
@@ -87,7 +87,7 @@ fn of_run(
     if let (Some(throughput), Some(compared)) = (&mut record.results.throughput, compared) {
         throughput.comparison_to_baseline = frameworks::rate_change(component, &run.benchmarks, compared);
     }
-    Some(Last { started: run.started, record, against: against.map(|against| json!(against)) })
+    Some(LastComponentRun { started: run.started, record, against: against.map(|against| json!(against)) })
 }
 
 /// Whether the target that `check` is of fails what misses it.
@@ -116,7 +116,7 @@ fn measures(run: &Run, component: &Component) -> bool {
     }
 }
 
-fn row(component: &Component, last: Option<&Last>, is_running: bool) -> Value {
+fn row(component: &Component, last: Option<&LastComponentRun>, is_running: bool) -> Value {
     let missing = frameworks::readiness(component.name).err();
     let record = last.map(|last| &last.record);
     let status = match record {

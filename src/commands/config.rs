@@ -36,7 +36,7 @@ fn save(path: &Path) -> CliResult {
             "{path} is there already; name another file, or edit it and `config check` it"
         )));
     }
-    output::write(path, &commented_out(EXAMPLE)).map_err(crate::exit::refused)?;
+    output::write(path, &commented_out(EXAMPLE)).map_err(crate::exit::output_error)?;
     show::text(&format!("wrote {}: every key is commented out, so nothing has changed yet", path.display()))?;
     Ok(Exit::Pass)
 }

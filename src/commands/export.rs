@@ -17,7 +17,7 @@ use super::settings;
 use crate::cli::{ExportArgs, ExportFormat};
 use crate::exit::{CliError, CliResult};
 #[cfg(feature = "parquet")]
-use crate::exit::{Exit, refused};
+use crate::exit::{Exit, output_error};
 use crate::{console, show};
 
 /// The verb `export`.
@@ -58,9 +58,9 @@ fn json(store: &Store, take: &mut show::TextSink<'_>) -> anyhow::Result<()> {
 fn parquet(args: &ExportArgs, store: &Store) -> CliResult {
     use rsb_store::parquet_file::{ParquetSink, write_all};
 
-    let path = named(args, "Parquet")?;
+    let path = output_file(args, "Parquet")?;
     let cannot = || format!("cannot write {}", path.display());
-    let file = output::create(path).map_err(refused)?;
+    let file = output::create(path).map_err(output_error)?;
     let mut sink = ParquetSink::new(std::io::BufWriter::new(file)).with_context(cannot)?;
     write_all(store, &mut sink).with_context(cannot)?;
     let file = sink.finish().with_context(cannot)?.into_inner().context("the disk did not take the last rows")?;
@@ -77,16 +77,16 @@ fn parquet(_: &ExportArgs, _: &Store) -> CliResult {
 fn duckdb(args: &ExportArgs, store: &Store) -> CliResult {
     use super::query::of_sql;
 
-    let path = named(args, "a database of DuckDB")?;
+    let path = output_file(args, "a database of DuckDB")?;
     let library = rsb_store::duckdb::library().map_err(of_sql)?;
-    output::check(path).map_err(refused)?;
+    output::check(path).map_err(output_error)?;
     let exported = cached_export(store)?;
     // A database is written in many places: whole, it takes the name.
     let beside = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let dir = tempfile::tempdir_in(beside).with_context(|| format!("cannot write {}", path.display()))?;
     let made = dir.path().join("made.duckdb");
     rsb_store::duckdb::write_database(&library, &exported.path, &made).map_err(of_sql)?;
-    output::put(&made, path).map_err(refused)?;
+    output::put(&made, path).map_err(output_error)?;
     Ok(Exit::Pass)
 }
 
@@ -97,7 +97,7 @@ fn duckdb(_: &ExportArgs, _: &Store) -> CliResult {
 
 /// The file that a format needs which is no text.
 #[cfg(feature = "parquet")]
-fn named<'a>(args: &'a ExportArgs, format: &str) -> Result<&'a Path, CliError> {
+fn output_file<'a>(args: &'a ExportArgs, format: &str) -> Result<&'a Path, CliError> {
     let path = super::report::file(args.output.as_deref());
     path.ok_or_else(|| CliError::usage(anyhow!("{format} is no text: name a file with --output FILE")))
 }
@@ -114,17 +114,17 @@ pub(super) struct CachedExport {
 /// The export of `store`, which is kept beside the results where these can be written.
 #[cfg(feature = "duckdb")]
 pub(super) fn cached_export(store: &Store) -> Result<CachedExport, CliError> {
-    use rsb_store::parquet_file::{ExportError, cached};
+    use rsb_store::parquet_file::{ExportError, cached_export};
 
     let dir = store.results_dir();
     let begin = || console::say("note: the runs are exported to Parquet, which is kept beside them until they change");
-    match cached(store, dir, begin) {
+    match cached_export(store, dir, begin) {
         Ok(path) => return Ok(CachedExport { path, _dir: None }),
         Err(ExportError::Io { .. } | ExportError::Parquet(_)) => {}
         Err(ExportError::Store(error)) => return Err(error.into()),
     }
     let dir = tempfile::tempdir()?;
-    let path = cached(store, dir.path(), || ()).context("the runs cannot be exported to Parquet")?;
+    let path = cached_export(store, dir.path(), || ()).context("the runs cannot be exported to Parquet")?;
     Ok(CachedExport { path, _dir: Some(dir) })
 }
 

@@ -10,7 +10,7 @@ use rsb_report::Style;
 use rsb_stats::accept::AcceptList;
 
 use super::judge;
-use super::next_step::{VerdictRequest, quoted};
+use super::next_step::{VerdictRequest, shell_quote};
 use crate::cli::{ExtraMetric, GateArgs};
 use crate::console;
 use crate::exit::{CliError, CliResult, Exit};
@@ -61,7 +61,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         if let (Some(list), Basis::Figures { .. }) = (accepted, &judgment.basis) {
             judgment.result = list.apply(judgment.result, judge.policy());
         }
-        let again = Some(format!("gate --against {}", quoted(revision)));
+        let again = Some(format!("gate --against {}", shell_quote(revision)));
         // No baseline was saved that could hold an accepted regression.
         let request = VerdictRequest {
             again,
@@ -88,7 +88,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         budget: args.budget,
         revisions: Some(&revisions),
     };
-    let judgment = gate::stored(&judge, &request, &mut console::tell)?;
+    let judgment = gate::judge_stored(&judge, &request, &mut console::tell)?;
     let named = judge::request(&judge, &args.judge, &args.baseline, &args.current);
     let request = VerdictRequest {
         again: again(args),
@@ -120,7 +120,7 @@ fn accept_list(path: &Path, revision: &str) -> Result<AcceptList, CliError> {
 fn again(args: &GateArgs) -> Option<String> {
     match (args.baseline.as_slice(), args.current.as_slice()) {
         ([], []) => Some("gate".to_owned()),
-        ([], [run]) if !gate::is_path(run) => Some(format!("gate --current {}", quoted(run))),
+        ([], [run]) if !gate::is_path(run) => Some(format!("gate --current {}", shell_quote(run))),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ use rsb_report::Style;
 use rsb_store::Store;
 
 use super::settings;
-use super::trend::{self, Look};
+use super::trend::{self, TrendHistory};
 use crate::cli::HealthArgs;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
@@ -37,7 +37,7 @@ pub fn run(args: &HealthArgs, style: Style) -> CliResult {
 ///
 /// # Errors
 /// When the results cannot be read.
-pub(super) fn page(store: &Store, look: &Look, limits: HealthLimits) -> Result<HealthDocument, CliError> {
+pub(super) fn page(store: &Store, look: &TrendHistory, limits: HealthLimits) -> Result<HealthDocument, CliError> {
     let latest = store.latest()?;
     let earlier = latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER))?;
     let slugs = latest.as_ref().map(|run| store.slugs_of(&Fingerprint::of(&run.environment))).transpose()?;

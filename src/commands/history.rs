@@ -50,11 +50,11 @@ fn answer(verb: &HistoryVerb, style: Style) -> CliResult {
         }
     };
     let sql = question.sql();
-    if verb.named().sql {
+    if verb.named_args().sql {
         show::text(&sql)?;
         return Ok(Exit::Pass);
     }
-    query::answer(&sql, &verb.named().answer, style)
+    query::answer(&sql, &verb.named_args().answer, style)
 }
 
 fn moment(since: Since) -> Result<Timestamp, CliError> {

@@ -14,7 +14,7 @@ use rsb_report::{GateFormat, Style};
 use rsb_stats::Policy;
 use rsb_store::{Baseline, Baselines, output};
 
-use super::next_step::{self, VerdictRequest, quoted};
+use super::next_step::{self, VerdictRequest, shell_quote};
 use super::settings::{self, SettingsAtRevision};
 use crate::cli::{JudgeArgs, VerdictFile};
 use crate::config::Config;
@@ -72,7 +72,7 @@ pub(super) fn conclude(
     let (exit, sentence) = match &judgment.basis {
         Basis::Figures { .. } => {
             keep(judge, result);
-            (if interrupt::asked() { Exit::Interrupted } else { exit_of(result) }, None)
+            (if interrupt::is_requested() { Exit::Interrupted } else { exit_of(result) }, None)
         }
         Basis::Nothing { lack: MissingSide::Baseline, why } => (without, Some(format!("NO VERDICT: {why}"))),
         Basis::Nothing { why, .. } => (Exit::NoVerdict, Some(format!("NO VERDICT: {why}"))),
@@ -113,7 +113,7 @@ fn accept_arguments(judge: &Judge, baseline: &[String], current: &[String]) -> O
     };
     let (name, argument) = match baseline {
         [] => (run.suite.as_str(), String::new()),
-        [name] => (name.as_str(), format!(" --baseline {}", quoted(name))),
+        [name] => (name.as_str(), format!(" --baseline {}", shell_quote(name))),
         _ => return None,
     };
     let baselines = Baselines::new(&judge.directories.baselines);

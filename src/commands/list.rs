@@ -40,9 +40,9 @@ pub fn run(args: &ListArgs, style: Style) -> CliResult {
 
 /// Every benchmark on every backend, every component, and the backends of models alone.
 pub(super) fn rows(machine: &Machine) -> Vec<CaseRow> {
-    let native =
-        rsb_workloads::known().flat_map(|benchmark| BackendId::ALL.map(|backend| row(benchmark, backend, machine)));
-    let components = frameworks::known().map(|component| CaseRow {
+    let native = rsb_workloads::all_benchmarks()
+        .flat_map(|benchmark| BackendId::ALL.map(|backend| row(benchmark, backend, machine)));
+    let components = frameworks::all_and_models().map(|component| CaseRow {
         benchmark: component.name.to_owned(),
         about: component.about.to_owned(),
         backend: "any".to_owned(),
@@ -74,7 +74,7 @@ fn no_compiler(backends: &[BackendId]) -> Option<Reason> {
 }
 
 /// Why none of `devices`, all of one backend, has what the benchmark needs beside a device.
-fn unequipped(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Option<Reason> {
+fn missing_equipment(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Option<Reason> {
     if benchmark.needs_counters() {
         return match devices.first()? {
             first if first.device.is_cpu() => measure::has_counters().err(),
@@ -116,7 +116,7 @@ fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> Case
     let missing = match benchmark.runs_on().tools() {
         _ if !fits => Some(plan::unfit(benchmark, backend)),
         tools if backend == BackendId::Cpu && !tools.is_empty() => no_compiler(tools),
-        _ => missing.or_else(|| unequipped(benchmark, &devices)),
+        _ => missing.or_else(|| missing_equipment(benchmark, &devices)),
     };
     CaseRow {
         benchmark: benchmark.name().to_owned(),
@@ -131,7 +131,7 @@ fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> Case
 /// Each benchmark with its axes, for `--axis`.
 fn axes(style: Style) -> String {
     let mut text = String::from("\nAxes, for --axis NAME=V1,V2\n");
-    for benchmark in rsb_workloads::known() {
+    for benchmark in rsb_workloads::all_benchmarks() {
         text.extend(["\n", benchmark.name(), "\n"]);
         for axis in benchmark.axes() {
             let default = axis.default.map(|value| format!(" [default: {value}]")).unwrap_or_default();

@@ -99,7 +99,7 @@ pub fn dispatch(verb: Option<Verb>, style: Style) -> CliResult {
 }
 
 /// How the program ends; what went wrong is said.
-pub fn ended(result: CliResult) -> ExitCode {
+pub fn finish(result: CliResult) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(CliError { kind, error }) => {

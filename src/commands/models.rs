@@ -46,7 +46,7 @@ fn measure(args: &ModelsArgs, style: Style) -> CliResult {
         if models::find(name, &own).is_none() {
             let found = missing(name, &own);
             wrong.extend(found.as_ref().err().cloned());
-            let row = found.unwrap_or_else(|reason| ModelRow::refused(name, reason));
+            let row = found.unwrap_or_else(|reason| ModelRow::from_refusal(name, reason));
             names.push(row.name.clone());
             own.push(row);
         } else {
@@ -157,7 +157,7 @@ fn list(args: &ModelsListArgs, style: Style) -> CliResult {
         for row in all() {
             let own_family = row.family.to_string();
             if own_family != family {
-                table.push([Cell::toned(&own_family, Tone::Strong)]);
+                table.push([Cell::with_tone(&own_family, Tone::Strong)]);
                 family = own_family;
             }
             let size = if row.parameters == 0 { "" } else { row.size().as_str() };
@@ -185,7 +185,7 @@ fn shown_size(row: &ModelRow) -> String {
 }
 
 /// Which parts of a footprint nobody knows: of a row of one's own that says neither what it counts nor how it is made.
-fn uncounted(row: &ModelRow) -> [(&'static str, bool); 3] {
+fn unknown_parts(row: &ModelRow) -> [(&'static str, bool); 3] {
     let shape = &row.shape;
     [
         ("weights_bytes", row.parameters == 0),
@@ -229,7 +229,7 @@ fn show_one(args: &ModelsShowArgs, style: Style) -> CliResult {
         let told = |needed: &Footprint| {
             let mut value = json!(needed);
             // What nobody counted is unknown, and not nothing.
-            for (name, _) in uncounted(row).into_iter().filter(|(_, is)| *is) {
+            for (name, _) in unknown_parts(row).into_iter().filter(|(_, is)| *is) {
                 value[name] = Value::Null;
             }
             value
@@ -255,7 +255,7 @@ fn show_one(args: &ModelsShowArgs, style: Style) -> CliResult {
     lines.extend(row.source.as_ref().map(|source| format!("source       {source}")));
     lines.push(format!("\nmemory for batch {}, {length} positions:", args.batch));
     lines.push(format!("{:<6} {:>12} {:>16} {:>14}", "", "weights", "keys and values", "activations, estimated"));
-    let [weights_unknown, cache_unknown, between_unknown] = uncounted(row).map(|(_, is)| is);
+    let [weights_unknown, cache_unknown, between_unknown] = unknown_parts(row).map(|(_, is)| is);
     for (dtype, needed) in memory {
         let shown = |bytes: u64, is_unknown: bool| {
             if is_unknown { "unknown".to_owned() } else { format_quantity(bytes as f64 / 1e6, "MB") }
@@ -265,7 +265,7 @@ fn show_one(args: &ModelsShowArgs, style: Style) -> CliResult {
         lines.push(format!("{dtype:<6} {weights:>12} {cache:>16} {between:>14}"));
     }
     lines.extend(refused.map(|reason| format!("\nnot measurable: {reason}")));
-    show::text(&style.continued(&lines.join("\n")))?;
+    show::text(&style.wrap_long_lines(&lines.join("\n")))?;
     Ok(Exit::Pass)
 }
 
@@ -284,7 +284,7 @@ fn compatibility(args: &ModelsCompatibilityArgs, style: Style) -> CliResult {
     for row in map.chunks(PRECISIONS.len()) {
         let Some(first) = row.first() else { continue };
         if first.family != family {
-            table.push([Cell::toned(&first.family, Tone::Strong)]);
+            table.push([Cell::with_tone(&first.family, Tone::Strong)]);
             family = &first.family;
         }
         let place = Cell::from(format!("  {} {}", first.runtime, first.backend));
@@ -301,9 +301,7 @@ fn results(args: &ModelsResultsArgs, style: Style) -> CliResult {
     let store = gate::open(&directories, &mut console::tell)?;
     let run = match &args.run {
         Some(text) => store.run(text).map_err(CliError::usage)?,
-        None => {
-            gate::latest_for_a_look(&store, &mut console::tell).map_err(|problem| CliError::usage(problem.error))?
-        }
+        None => gate::latest_lenient(&store, &mut console::tell).map_err(|problem| CliError::usage(problem.error))?,
     };
     let outliers = if args.without_outliers { Outliers::LeftOut } else { Outliers::Marked };
     let document = models::document(&run, outliers);
@@ -313,7 +311,7 @@ fn results(args: &ModelsResultsArgs, style: Style) -> CliResult {
     if args.json {
         show::json(&document)?;
     } else {
-        show::text(&style.continued(&text(&document)))?;
+        show::text(&style.wrap_long_lines(&text(&document)))?;
     }
     Ok(Exit::Pass)
 }

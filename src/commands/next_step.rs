@@ -57,11 +57,11 @@ fn after_regression(result: &ComparisonResult, sides: &JudgedSides, request: &Ve
     let Some(worst) = by_importance(result).into_iter().find(is_worse) else {
         return vec!["reach the targets, or change them in the policy".to_owned()];
     };
-    let case = quoted(worst.id.as_str());
+    let case = shell_quote(worst.id.as_str());
     let mut hints = Vec::new();
     match (&sides.baseline, &sides.current) {
         (Some(good), _) if sides.is_dirty => {
-            let commit = quoted(short(good));
+            let commit = shell_quote(short(good));
             hints.push(format!("the run had uncommitted changes; see what changed:\n  git diff {commit}"));
         }
         (Some(good), Some(bad)) if good == bad => {
@@ -70,13 +70,13 @@ fn after_regression(result: &ComparisonResult, sides: &JudgedSides, request: &Ve
         }
         // Only a measured time can be searched for.
         (Some(good), Some(bad)) if worst.confidence_interval.is_some() => {
-            let [good, bad] = [good, bad].map(|commit| quoted(short(commit)));
+            let [good, bad] = [good, bad].map(|commit| shell_quote(short(commit)));
             hints.push(request.hint("find the commit", &format!("bisect {good} {bad} --case {case}")));
         }
         _ => {}
     }
     if let Some(more) = &request.accept {
-        let from = request.run.as_ref().map_or_else(String::new, |run| format!(" --from {}", quoted(run)));
+        let from = request.run.as_ref().map_or_else(String::new, |run| format!(" --from {}", shell_quote(run)));
         let command = format!("baseline accept {case} --because \"REASON\"{from}{more}");
         let slower = result.comparisons.iter().filter(is_worse).count();
         let purpose = match slower {
@@ -93,7 +93,7 @@ fn after_no_verdict(result: &ComparisonResult, sides: &JudgedSides, request: &Ve
         return vec![cure.clone()];
     }
     let Some(row) = most_common(result) else { return Vec::new() };
-    let run = request.run.as_ref().map_or_else(String::new, |run| format!(" --run {}", quoted(run)));
+    let run = request.run.as_ref().map_or_else(String::new, |run| format!(" --run {}", shell_quote(run)));
     let save = format!("baseline save{run}");
     match row.reason_code {
         ReasonCode::UnlikeMachine => {
@@ -164,10 +164,10 @@ pub(super) fn after_changes(alerts: &[TrackedAlert], places: &str) -> Vec<String
     if let ([Some(good), Some(bad)], Some(worst)) = (commits, alert.moves.first())
         && good != bad
     {
-        let [good, bad] = [good, bad].map(|commit| quoted(short(commit)));
-        hints.push(hint("find the commit", &format!("bisect {good} {bad} --case {}{places}", quoted(&worst.id))));
+        let [good, bad] = [good, bad].map(|commit| shell_quote(short(commit)));
+        hints.push(hint("find the commit", &format!("bisect {good} {bad} --case {}{places}", shell_quote(&worst.id))));
     }
-    let command = format!("trend ack {} --because \"REASON\"{places}", quoted(&alert.id));
+    let command = format!("trend ack {} --because \"REASON\"{places}", shell_quote(&alert.id));
     hints.push(hint("acknowledge it, if it is known", &command));
     hints
 }
@@ -181,7 +181,7 @@ pub(super) fn arguments_of(places: &Places) -> String {
         ("--config", &places.config),
     ];
     let argument = |(flag, path): (&str, &Option<PathBuf>)| {
-        path.as_ref().map(|path| format!(" {flag} {}", quoted(&path.display().to_string())))
+        path.as_ref().map(|path| format!(" {flag} {}", shell_quote(&path.display().to_string())))
     };
     named.into_iter().filter_map(argument).collect()
 }
@@ -193,7 +193,7 @@ fn short(revision: &str) -> &str {
 }
 
 /// Quotes `word` for a shell if it needs it.
-pub(super) fn quoted(word: &str) -> String {
+pub(super) fn shell_quote(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-^".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn words_are_quoted_for_a_shell_only_if_needed() {
-        assert_eq!(quoted("cpu_performance/gemm/cpu:0/f32"), "cpu_performance/gemm/cpu:0/f32");
-        assert_eq!(quoted("it's (one)"), r"'it'\''s (one)'");
+        assert_eq!(shell_quote("cpu_performance/gemm/cpu:0/f32"), "cpu_performance/gemm/cpu:0/f32");
+        assert_eq!(shell_quote("it's (one)"), r"'it'\''s (one)'");
     }
 }

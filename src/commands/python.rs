@@ -25,7 +25,7 @@ pub fn run(verb: &PythonVerb) -> CliResult {
 }
 
 fn environment(args: &PythonArgs) -> Result<PythonEnvironment, Reason> {
-    args.python.as_deref().map_or_else(frameworks::chosen, frameworks::ask)
+    args.python.as_deref().map_or_else(frameworks::default_environment, frameworks::ask)
 }
 
 fn list(args: &PythonArgs) -> CliResult {

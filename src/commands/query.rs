@@ -131,12 +131,12 @@ fn table(answer: &SqlAnswer) -> Table {
     };
     let mut table = Table::new(answer.columns.iter().enumerate().map(column));
     for row in &answer.rows {
-        table.push(row.iter().map(|value| Cell::from(shown(value))));
+        table.push(row.iter().map(|value| Cell::from(cell_text(value))));
     }
     table
 }
 
-fn shown(value: &Value) -> String {
+fn cell_text(value: &Value) -> String {
     match value {
         Value::Null => "–".to_owned(),
         Value::String(text) => text.clone(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use rsb_engine::gate;
-use rsb_engine::models::{self, Goal, ModelRow, Prices, Recommending};
+use rsb_engine::models::{self, Goal, ModelRow, Prices, RecommendRequest};
 use rsb_model::field::Field;
 use rsb_model::record::{
     ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace, RecommendDocument,
@@ -60,12 +60,12 @@ pub fn run(args: &RecommendArgs, style: Style) -> CliResult {
     runs.sort_by_key(is_disturbed);
     runs.extend(of_roofs(&store, &runs)?);
     let (model, prices) = (args.model.as_deref(), prices.as_ref());
-    let asked = Recommending { goal, model, own: &own, prices, is_predicting: true };
+    let asked = RecommendRequest { goal, model, own: &own, prices, is_predicting: true };
     let document = models::recommend(&runs, asked);
     if document.models.is_empty() {
         return Err(CliError::usage(match model {
             Some(name) => not_there(name, &own),
-            None => unmeasured(store.results_dir(), is_some_run),
+            None => no_measurement(store.results_dir(), is_some_run),
         }));
     }
     warn_of_disturbed(&runs, &document);
@@ -82,13 +82,13 @@ pub fn run(args: &RecommendArgs, style: Style) -> CliResult {
             text.push("\nNot measured yet; `recommend MODEL` shows more of one:".to_owned());
             text.extend(others.into_iter().map(|advice| format!("{}: {}", head(advice), verdict(advice))));
         }
-        show::text(&style.continued(&text.join("\n")))?;
+        show::text(&style.wrap_long_lines(&text.join("\n")))?;
     }
     Ok(Exit::Pass)
 }
 
 /// Why there is no answer where nobody named a model.
-fn unmeasured(results_dir: &Path, is_some_run: bool) -> anyhow::Error {
+fn no_measurement(results_dir: &Path, is_some_run: bool) -> anyhow::Error {
     let dir = results_dir.display();
     if is_some_run {
         anyhow!("no run in {dir} measured single passes of a model, which answers rest on; `models` measures some")

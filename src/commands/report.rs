@@ -16,7 +16,7 @@ use rsb_store::{Store, output, page};
 use super::{chart, judge, settings};
 use crate::cli::{ReportArgs, ReportForm, ReportFormat};
 use crate::config::{Config, ReportSection};
-use crate::exit::{CliError, CliResult, Exit, refused};
+use crate::exit::{CliError, CliResult, Exit, output_error};
 use crate::{console, show};
 
 /// The verb `report`.
@@ -37,11 +37,9 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
     let store = gate::open(&directories, &mut console::tell)?;
     let run = match &args.run {
         Some(text) => store.run(text).map_err(CliError::usage)?,
-        None => {
-            gate::latest_for_a_look(&store, &mut console::tell).map_err(|problem| CliError::usage(problem.error))?
-        }
+        None => gate::latest_lenient(&store, &mut console::tell).map_err(|problem| CliError::usage(problem.error))?,
     };
-    let material = Material::gather(&config, &directories, &store, &run)?;
+    let material = ReportInput::gather(&config, &directories, &store, &run)?;
     material.say_not_compared();
     let writer = Writer {
         report: material.report(&run, &config.report),
@@ -91,7 +89,7 @@ pub(super) fn file(path: Option<&Path>) -> Option<&Path> {
 /// Writes `text` to the file that was asked for; to standard output where none was, or `-`.
 pub(super) fn to(path: Option<&Path>, text: &str) -> CliResult {
     match file(path) {
-        Some(path) => output::write(path, text).map_err(refused)?,
+        Some(path) => output::write(path, text).map_err(output_error)?,
         None => show::text(text)?,
     }
     Ok(Exit::Pass)
@@ -104,7 +102,7 @@ pub(super) fn pieces_to(
 ) -> CliResult {
     match file(path) {
         Some(path) => {
-            let mut out = std::io::BufWriter::new(output::create(path).map_err(refused)?);
+            let mut out = std::io::BufWriter::new(output::create(path).map_err(output_error)?);
             let written = write(&mut |text| out.write_all(text.as_bytes())).and_then(|()| Ok(out.flush()?));
             written.with_context(|| format!("cannot write {}", path.display()))?;
         }
@@ -126,7 +124,7 @@ pub(super) fn can_write(asked: &[ReportForm]) -> Result<(), CliError> {
 
 /// The forms that `asked` stand for and this build writes; what is missing of all forms is said.
 pub(super) fn forms(asked: &[ReportForm]) -> Vec<ReportFormat> {
-    let mut forms = ReportForm::expanded(asked);
+    let mut forms = ReportForm::expand(asked);
     if forms.contains(&ReportFormat::Pdf)
         && let Err(why) = pdf::worker()
     {
@@ -146,7 +144,7 @@ pub(super) fn write_beside(
     store: &Store,
     run: &Run,
 ) -> Result<Vec<PathBuf>, CliError> {
-    let material = Material::gather(config, directories, store, run)?;
+    let material = ReportInput::gather(config, directories, store, run)?;
     material.say_not_compared();
     let report = material.report(run, &config.report);
     let writer = Writer { report, section: &config.report, data: Data::Inside, style: Style::PLAIN };
@@ -177,7 +175,7 @@ fn charts_dir(beside: &Path, run: &Run) -> PathBuf {
 }
 
 /// What a report says beside the run.
-pub(super) struct Material {
+pub(super) struct ReportInput {
     pub(super) comparison: Option<ComparisonResult>,
     pub(super) not_compared: Option<String>,
     pub(super) baseline: Option<Environment>,
@@ -185,7 +183,7 @@ pub(super) struct Material {
     pub(super) recommendations: Vec<Recommendation>,
 }
 
-impl Material {
+impl ReportInput {
     pub(super) fn gather(
         config: &Config,
         directories: &Directories,
@@ -275,32 +273,32 @@ impl Writer<'_> {
         let links = match form {
             ReportFormat::Svg => return self.write_charts(path).map(drop),
             ReportFormat::Pdf => {
-                output::refuse_link(path).map_err(refused)?;
+                output::refuse_link(path).map_err(output_error)?;
                 let made =
                     pdf::typeset(&pdf::worker().map_err(|reason| pdf::without(&reason))?, paged::json(&self.report)?)?;
-                return output::write_bytes(path, &made).map_err(refused);
+                return output::write_bytes(path, &made).map_err(output_error);
             }
             ReportFormat::Markdown if self.report.has(ReportPart::Charts) => {
-                output::refuse_link(path).map_err(refused)?;
+                output::refuse_link(path).map_err(output_error)?;
                 let beside = path.parent().unwrap_or(Path::new("")).to_owned();
                 // Of both directories that the charts make, neither may lead elsewhere.
-                output::create_dir(&beside.join("charts")).map_err(refused)?;
+                output::create_dir(&beside.join("charts")).map_err(output_error)?;
                 self.write_charts(&charts_dir(&beside, self.report.run()))?
             }
             _ => Vec::new(),
         };
-        output::write(path, &self.text(form, &links)?).map_err(refused)
+        output::write(path, &self.text(form, &links)?).map_err(output_error)
     }
 
     fn write_charts(&self, dir: &Path) -> Result<Vec<ChartLink>, CliError> {
         let charts = charts::all(&self.report);
         if !charts.is_empty() {
-            output::create_dir(dir).map_err(refused)?;
+            output::create_dir(dir).map_err(output_error)?;
         }
         let relative = format!("charts/{}", self.report.run().run_id);
         let write = |(chart, picture): (&rsb_report::Chart, String)| -> Result<ChartLink, CliError> {
             let path = dir.join(chart.file_name());
-            output::write(&path, &picture).map_err(refused)?;
+            output::write(&path, &picture).map_err(output_error)?;
             Ok(chart.link(&relative))
         };
         let drawn = charts.iter().filter_map(|chart| Some((chart, rsb_report::svg(chart)?)));

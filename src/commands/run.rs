@@ -57,7 +57,7 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     let (store, mut finished) = if let Some(id) = &args.resume {
         interrupt::listen();
         let store = open_store(&directories.results)?;
-        let finished = watched(lines, |listener| measure_on(id, (&args.measure, &config), &store, listener))?;
+        let finished = with_progress(lines, |listener| measure_on(id, (&args.measure, &config), &store, listener))?;
         (store, finished)
     } else {
         let (mut selection, settings) = settings::resolve(&args.names, args.suite, &args.measure, &config)?;
@@ -69,7 +69,7 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
         interrupt::listen();
         let store = open_store(&directories.results)?;
         let suite = engine::suite_name(&selection);
-        let finished = watched(lines, |listener| measure_with((&plan, &suite), &settings, &store, listener))?;
+        let finished = with_progress(lines, |listener| measure_with((&plan, &suite), &settings, &store, listener))?;
         (store, finished)
     };
     if !config.run.save_raw_results {
@@ -90,7 +90,7 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     finished.stored?;
     write_reports(args, (&config, &directories), &store, run)?;
     if config.run.compare_with_baseline {
-        tell(args, &after_run::compared((&config, &directories), &store, run, style))?;
+        tell(args, &after_run::comparison_text((&config, &directories), &store, run, style))?;
     }
     if let Some(path) = &args.id_file {
         output::write(path, &run.run_id.0)?;
@@ -143,11 +143,11 @@ pub(super) fn measure(
     settings: &rsb_engine::measure::Settings,
     store: &Store,
 ) -> Result<engine::FinishedRun, CliError> {
-    watched(ResultLines::First, |listener| measure_with((plan, suite), settings, store, listener))
+    with_progress(ResultLines::First, |listener| measure_with((plan, suite), settings, store, listener))
 }
 
 /// Runs `measures` and shows its progress, with the result lines that `lines` names.
-fn watched(
+fn with_progress(
     lines: ResultLines,
     measures: impl FnOnce(&mut rsb_engine::Listener<'_>) -> Result<engine::FinishedRun, CliError>,
 ) -> Result<engine::FinishedRun, CliError> {
@@ -170,7 +170,7 @@ pub(super) fn measure_on(
     let (_, settings) = settings::resolve(&[], None, &MeasureArgs { profile, ..args.clone() }, config)?;
     let workers = this_program()?;
     let results = store.results_dir().to_owned();
-    engine::resume(run, &settings, (store, &workers), &mut logged(&results, listener))
+    engine::resume(run, &settings, (store, &workers), &mut with_log(&results, listener))
 }
 
 fn this_program() -> Result<WorkerCommand, CliError> {
@@ -178,7 +178,7 @@ fn this_program() -> Result<WorkerCommand, CliError> {
 }
 
 /// `listener`, with a log in `results`.
-fn logged<'a>(results: &'a Path, listener: &'a mut rsb_engine::Listener<'_>) -> impl FnMut(&Event) + 'a {
+fn with_log<'a>(results: &'a Path, listener: &'a mut rsb_engine::Listener<'_>) -> impl FnMut(&Event) + 'a {
     |event| {
         log::on_event(results, event);
         listener(event);
@@ -194,7 +194,7 @@ pub(super) fn measure_with(
 ) -> Result<engine::FinishedRun, CliError> {
     let workers = this_program()?;
     let results = store.results_dir().to_owned();
-    engine::measure(planned, settings, store, (machine::environment(), &workers), &mut logged(&results, listener))
+    engine::measure(planned, settings, store, (machine::environment(), &workers), &mut with_log(&results, listener))
 }
 
 /// Shows the targets that the user's policy sets; with `built_in`, also those that come with the program.

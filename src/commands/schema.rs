@@ -6,7 +6,7 @@ use include_dir::{Dir, include_dir};
 use rsb_store::output;
 
 use crate::cli::SchemaArgs;
-use crate::exit::{CliError, CliResult, Exit, refused};
+use crate::exit::{CliError, CliResult, Exit, output_error};
 use crate::show;
 
 static SCHEMAS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
@@ -27,9 +27,9 @@ pub fn run(args: &SchemaArgs) -> CliResult {
     let schemas = by_name();
     match (&args.dir, &args.name) {
         (Some(dir), _) => {
-            output::create_dir(dir).map_err(refused)?;
+            output::create_dir(dir).map_err(output_error)?;
             for (name, schema) in &schemas {
-                output::write_bytes(&dir.join(format!("{name}.schema.json")), schema).map_err(refused)?;
+                output::write_bytes(&dir.join(format!("{name}.schema.json")), schema).map_err(output_error)?;
             }
         }
         (None, Some(name)) => {

@@ -75,7 +75,7 @@ pub(super) fn load_at(places: &Places, revision: &str, flag: &str) -> Result<Set
     };
     let custom = match &places.custom {
         Some(path) => match tree.name_of(path).map_err(CliError::usage)? {
-            Some(name) => Some(CustomAtRevision { file: written(&named(path, "--custom")?)?, name }),
+            Some(name) => Some(CustomAtRevision { file: write_temporary(&named(path, "--custom")?)?, name }),
             None => None,
         },
         None => None,
@@ -101,11 +101,11 @@ pub(super) fn load_at(places: &Places, revision: &str, flag: &str) -> Result<Set
         };
         directories.policy = PolicyPath::AtRevision { path, revision: revision.to_owned(), text };
     }
-    Ok(SettingsAtRevision { config, directories, config_file: written(&text)?, custom })
+    Ok(SettingsAtRevision { config, directories, config_file: write_temporary(&text)?, custom })
 }
 
 /// A temporary file that holds `text`.
-fn written(text: &str) -> Result<NamedTempFile, CliError> {
+fn write_temporary(text: &str) -> Result<NamedTempFile, CliError> {
     let file = tempfile::Builder::new().suffix(".toml").tempfile();
     let file = file.and_then(|file| std::fs::write(file.path(), text).map(|()| file));
     file.map_err(|error| CliError::from(anyhow::anyhow!("cannot write a temporary file: {error}")))
@@ -119,7 +119,7 @@ pub(super) fn resolve(
     config: &Config,
 ) -> Result<(Selection, Settings), CliError> {
     // Who brings benchmarks and names nothing else means those.
-    let own = rsb_workloads::registered().into_iter().filter(|_| suite.is_none() && args.sweep.is_none());
+    let own = rsb_workloads::registered_benchmarks().into_iter().filter(|_| suite.is_none() && args.sweep.is_none());
     let names: Vec<String> = match names {
         [] => own.map(|benchmark| benchmark.name().to_owned()).collect(),
         names => names.to_vec(),
@@ -128,9 +128,9 @@ pub(super) fn resolve(
     let quick = if names.is_empty() && args.sweep.is_none() { suite.profile() } else { Profile::Quick };
     let profile = args.profile.or(config.run.profile).unwrap_or(quick);
     let mut settings = Settings::of(profile);
-    settings.runs = args.runs.map(|runs| runs as usize).or(config.run.runs).map_or(settings.runs, Count::asked);
+    settings.runs = args.runs.map(|runs| runs as usize).or(config.run.runs).map_or(settings.runs, Count::exactly);
     settings.warmup = args.warmup.or(config.run.warmup).unwrap_or(settings.warmup);
-    settings.replicates = args.replicates.or(config.run.replicates).map_or(settings.replicates, Count::asked);
+    settings.replicates = args.replicates.or(config.run.replicates).map_or(settings.replicates, Count::exactly);
     settings.limits = limits(args.timeout, config);
     settings.prepare_workers = config.prepare_workers();
     settings.components = config
@@ -208,14 +208,14 @@ pub(super) fn anywhere(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn resolved(args: &MeasureArgs, config: &Config) -> Settings {
+    fn resolve_settings(args: &MeasureArgs, config: &Config) -> Settings {
         let Ok((_, settings)) = resolve(&[], None, args, config) else { panic!("nothing is wrong with it") };
         settings
     }
 
     #[test]
     fn a_number_counts_as_asked_for_even_where_it_is_the_profile_s_own() {
-        let untouched = resolved(&MeasureArgs::default(), &Config::default());
+        let untouched = resolve_settings(&MeasureArgs::default(), &Config::default());
         assert_eq!(untouched, Settings::of(untouched.profile));
         let (replicates, runs) = (untouched.replicates.usual, untouched.runs.usual as u64);
         assert!(untouched.replicates.long < replicates && (untouched.runs.long as u64) < runs);
@@ -226,9 +226,9 @@ mod tests {
         for (args, config, extra) in
             [(&args, &Config::default(), 0), (&MeasureArgs::default(), &file, 0), (&more, &file, 1)]
         {
-            let settings = resolved(args, config);
-            assert_eq!(settings.replicates, Count::asked(replicates + extra));
-            assert_eq!(settings.runs, Count::asked(runs as usize + extra as usize));
+            let settings = resolve_settings(args, config);
+            assert_eq!(settings.replicates, Count::exactly(replicates + extra));
+            assert_eq!(settings.runs, Count::exactly(runs as usize + extra as usize));
         }
     }
 }

@@ -16,13 +16,13 @@ use crate::{console, show};
 /// When there is no directory of results, or its index is of a later program.
 pub fn run(verb: &StoreVerb) -> CliResult {
     match verb {
-        StoreVerb::Check { places } => checked(&settings::load(places)?.1.results),
+        StoreVerb::Check { places } => check_store(&settings::load(places)?.1.results),
         StoreVerb::Copy { from, to } => shared::copy(from, to),
-        StoreVerb::Repair { places } => repaired(&settings::load(places)?.1.results),
+        StoreVerb::Repair { places } => repair_store(&settings::load(places)?.1.results),
     }
 }
 
-fn checked(results: &Path) -> CliResult {
+fn check_store(results: &Path) -> CliResult {
     if !results.is_dir() {
         return Err(CliError::usage(anyhow::anyhow!(
             "there is no directory `{}`; name one of results with --results-dir",
@@ -45,7 +45,7 @@ fn checked(results: &Path) -> CliResult {
     Ok(if found.problems.is_empty() { Exit::Pass } else { Exit::Failure })
 }
 
-fn repaired(results: &Path) -> CliResult {
+fn repair_store(results: &Path) -> CliResult {
     let repair = check::repair(results).map_err(CliError::usage)?;
     for note in rsb_store::notes(&repair.notices) {
         console::say(&format!("note: {note}"));

@@ -23,7 +23,7 @@ use crate::{console, show};
 pub(super) const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
 
 /// What a history shows.
-pub(super) struct Look {
+pub(super) struct TrendHistory {
     pub(super) series: Vec<Series>,
     pub(super) document: TrendDocument,
     /// Of a file of somebody else's: nothing is known from earlier looks.
@@ -45,7 +45,7 @@ pub fn run(args: &TrendArgs, style: Style) -> CliResult {
             Ok(Exit::Pass)
         }
         Some(TrendVerb::Export { file, format, followed }) => export(file, *format, followed),
-        None => shown(args, style),
+        None => show_trend(args, style),
     }
 }
 
@@ -57,7 +57,7 @@ const fn state_of(state: AckState) -> AlertState {
     }
 }
 
-fn shown(args: &TrendArgs, style: Style) -> CliResult {
+fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
     let (store, look) = of(&args.followed)?;
     if args.json {
         show::json(&TrendDocument { changes: look.tracked.alerts, ..look.document })?;
@@ -112,7 +112,7 @@ fn parquet(path: &Path, document: &TrendDocument, series: &[Series]) -> CliResul
 
     use anyhow::Context as _;
 
-    let file = rsb_store::output::create(path).map_err(crate::exit::refused)?;
+    let file = rsb_store::output::create(path).map_err(crate::exit::output_error)?;
     let written = rsb_store::parquet_file::write_trends(document, series, std::io::BufWriter::new(file));
     let cannot = || format!("cannot write {}", path.display());
     written.with_context(cannot)?.flush().with_context(cannot)?;
@@ -125,16 +125,16 @@ fn parquet(_: &Path, _: &TrendDocument, _: &[Series]) -> CliResult {
 }
 
 /// What is asked for: of a file, or of the stored runs together with these.
-fn of(followed: &FollowedArgs) -> Result<(Option<Store>, Look), CliError> {
+fn of(followed: &FollowedArgs) -> Result<(Option<Store>, TrendHistory), CliError> {
     let (_, directories) = settings::load(&followed.places)?;
     let wanted = settings_of(&followed.settings);
     let (store, mut look) = if let Some(path) = &followed.input {
-        let series = given(followed, rsb_store::read_series(path).map_err(CliError::usage)?)?;
+        let series = select_series(followed, rsb_store::read_series(path).map_err(CliError::usage)?)?;
         let document = trend_with(&inputs(&series), &wanted);
-        (None, Look { series, document, tracked: Tracked::default(), now: Timestamp::now() })
+        (None, TrendHistory { series, document, tracked: Tracked::default(), now: Timestamp::now() })
     } else {
         let store = gate::open(&directories, &mut console::tell)?;
-        let series = stored(followed, &store)?;
+        let series = stored_series(followed, &store)?;
         let look = over(&store, series, &wanted)?;
         (Some(store), look)
     };
@@ -151,7 +151,7 @@ fn of(followed: &FollowedArgs) -> Result<(Option<Store>, Look), CliError> {
 ///
 /// # Errors
 /// When the results cannot be read.
-pub(super) fn look(store: &Store) -> Result<Look, CliError> {
+pub(super) fn look(store: &Store) -> Result<TrendHistory, CliError> {
     over(store, times(store, None)?, &TrendSettings::DEFAULT)
 }
 
@@ -181,7 +181,7 @@ pub(super) fn history_in(file: &Path, filter: &FilterArgs) -> Result<TrendDocume
     Ok(trend_with(&inputs(&series), &TrendSettings::DEFAULT))
 }
 
-fn over(store: &Store, series: Vec<Series>, wanted: &TrendSettings) -> Result<Look, CliError> {
+fn over(store: &Store, series: Vec<Series>, wanted: &TrendSettings) -> Result<TrendHistory, CliError> {
     let mut document = trend_with(&inputs(&series), wanted);
     trends::name_levels(store, &series, &mut document);
     let now = Timestamp::now();
@@ -194,7 +194,7 @@ fn over(store: &Store, series: Vec<Series>, wanted: &TrendSettings) -> Result<Lo
     if let Some(why) = &tracked.not_kept {
         console::say(&format!("note: what was found is not kept, and is new the next time: {why}"));
     }
-    Ok(Look { series, document, tracked, now })
+    Ok(TrendHistory { series, document, tracked, now })
 }
 
 fn settings_of(args: &TrendSettingsArgs) -> TrendSettings {
@@ -220,7 +220,7 @@ fn settings_of(args: &TrendSettingsArgs) -> TrendSettings {
     }
 }
 
-fn stored(args: &FollowedArgs, store: &Store) -> Result<Vec<Series>, CliError> {
+fn stored_series(args: &FollowedArgs, store: &Store) -> Result<Vec<Series>, CliError> {
     let cases = args.filter.broadest().map(settings::anywhere);
     let mut series = match args.metric.as_deref() {
         Some("all") => store.series(&SeriesFilter { cases, ..SeriesFilter::default() })?,
@@ -258,7 +258,7 @@ pub(super) fn times_in(store: &Store, cases: Option<&str>, runs: Option<usize>) 
 const SHOWN: usize = 5;
 
 /// Those series of a file that are asked for. A wish that none of them fulfils is a mistake: the file is all there is.
-fn given(args: &FollowedArgs, all: Vec<Series>) -> Result<Vec<Series>, CliError> {
+fn select_series(args: &FollowedArgs, all: Vec<Series>) -> Result<Vec<Series>, CliError> {
     let metric = args.metric.as_deref().filter(|name| *name != "all");
     let is_asked = |series: &Series| args.filter.fits(&series.id) && metric.is_none_or(|name| name == series.metric);
     let (asked, others): (Vec<Series>, Vec<Series>) = all.into_iter().partition(is_asked);

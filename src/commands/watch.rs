@@ -52,7 +52,7 @@ pub fn run(args: &WatchArgs, _: Style) -> CliResult {
             }
             None => take_turn(&program, args)?,
         };
-        if interrupt::asked() {
+        if interrupt::is_requested() {
             return Ok(Exit::Interrupted);
         }
         if args.once {
@@ -63,7 +63,7 @@ pub fn run(args: &WatchArgs, _: Style) -> CliResult {
         let due = args.every.saturating_mul(turn);
         console::say(&format!("the next turn begins in {}", wait_text(due.saturating_sub(began.elapsed()))));
         while began.elapsed() < due {
-            if interrupt::asked() {
+            if interrupt::is_requested() {
                 return Ok(Exit::Interrupted);
             }
             thread::sleep(LOOK.min(due.saturating_sub(began.elapsed())));
@@ -104,7 +104,7 @@ fn take_turn(program: &Path, args: &WatchArgs) -> Result<Exit, CliError> {
     let mut words: Vec<OsString> = vec!["run".into()];
     words.extend(turn_arguments(args));
     let measured = start(program, &words)?;
-    if !interrupt::asked() {
+    if !interrupt::is_requested() {
         let mut words: Vec<OsString> = vec!["trend".into(), "--summary".into()];
         words.extend(place_arguments(&args.places));
         start(program, &words)?;

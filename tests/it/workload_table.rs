@@ -67,7 +67,7 @@ fn the_bench_of_gpus_measures_what_the_page_says_runs_on_gpus() {
     let machine =
         Machine { devices: Vec::new(), missing, broken: Vec::new(), sensors: Vec::new(), readiness: |_| Ok(()) };
     let plan =
-        bench::planned(&bench::selections_of(Suite::GpuPerformance, Profile::Quick, &machine), &machine).unwrap();
+        bench::plan_all(&bench::selections_of(Suite::GpuPerformance, Profile::Quick, &machine), &machine).unwrap();
     assert!(plan.cases.is_empty());
     let skipped = |device: &str| {
         names(plan.skipped.iter().filter(|one| one.0.device.to_string() == device).map(|one| &one.0.benchmark))
@@ -79,7 +79,7 @@ fn the_bench_of_gpus_measures_what_the_page_says_runs_on_gpus() {
     }
     // A library that is here and broken is a failure of each, and the bench ends with 1.
     let torn = Machine { broken: vec![BackendId::Rocm], ..machine };
-    let plan = bench::planned(&bench::selections_of(Suite::GpuPerformance, Profile::Quick, &torn), &torn).unwrap();
+    let plan = bench::plan_all(&bench::selections_of(Suite::GpuPerformance, Profile::Quick, &torn), &torn).unwrap();
     let failed = names(
         plan.failed
             .iter()

@@ -23,7 +23,7 @@ pub use driver::{
 };
 pub use nccl::nccl;
 pub use nvrtc::{Nvrtc, nvrtcProgram, nvrtcResult, result};
-pub use runtime_loading::{Lack, Loaded, Unavailable};
+pub use runtime_loading::{Loaded, MissingPart, Unavailable};
 
 /// Makes the opaque types behind handles.
 macro_rules! handles {

@@ -82,7 +82,7 @@ impl CudaPaths {
         Self { roots: vec![PathBuf::from("/usr/lib/wsl")], ..self.clone() }
     }
 
-    fn named(&self, variable: &str) -> Option<PathBuf> {
+    fn explicit_path(&self, variable: &str) -> Option<PathBuf> {
         self.explicit.iter().find(|(name, _)| *name == variable).map(|(_, file)| PathBuf::from(file))
     }
 
@@ -131,13 +131,13 @@ impl CudaLibrary {
     /// When none can: what the loader said of the last file that exists, or where it was looked for.
     pub fn find(&self, places: &CudaPaths) -> Result<Loaded, Unavailable> {
         let failed = |why: String| Unavailable::new(self.name, why, self.cure);
-        if let Some(file) = places.named(self.variable) {
+        if let Some(file) = places.explicit_path(self.variable) {
             return Loaded::first(std::slice::from_ref(&file)).map_err(|refusal| {
                 let said = refusal.map(|said| format!(": {said}")).unwrap_or_default();
                 failed(format!("{} names {}, which cannot be loaded{said}", self.variable, file.display()))
             });
         }
-        let beside = places.named(DRIVER).and_then(|file| Loaded::first(&[file]).ok());
+        let beside = places.explicit_path(DRIVER).and_then(|file| Loaded::first(&[file]).ok());
         if let Some(whole) = beside.filter(|loaded| loaded.exports(self.symbol)) {
             return Ok(whole);
         }
@@ -170,7 +170,7 @@ mod tests {
         std::fs::write(path, "not a library").unwrap();
     }
 
-    fn shown(root: &Path, places: &CudaPaths) -> Vec<String> {
+    fn relative_candidates(root: &Path, places: &CudaPaths) -> Vec<String> {
         let candidates = places.candidates(WANTED.files);
         let short = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
         candidates.iter().map(short).collect()
@@ -191,9 +191,9 @@ mod tests {
             "libx.so.13",
             "libx.so.12",
         ];
-        assert_eq!(shown(root.path(), &places), in_order);
+        assert_eq!(relative_candidates(root.path(), &places), in_order);
         let [newest, python, toolkit, by_name, older] = in_order;
-        let older_driver = shown(root.path(), &places.up_to(Some(12)));
+        let older_driver = relative_candidates(root.path(), &places.up_to(Some(12)));
         assert_eq!(older_driver, [python, toolkit, older, newest, by_name]);
     }
 

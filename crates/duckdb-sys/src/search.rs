@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use runtime_loading::{Lack, Loaded, Unavailable};
+use runtime_loading::{Loaded, MissingPart, Unavailable};
 
 use crate::raw::DuckdbApi;
 
@@ -86,7 +86,7 @@ impl DuckdbLibrary {
         let loaded = places.find()?;
         let path: &Path = loaded.path();
         let lacking = |name: &str| Unavailable {
-            lack: Lack::Function,
+            lack: MissingPart::Function,
             ..Unavailable::new("DuckDB (libduckdb)", format!("{} does not have {name}", path.display()), CURE)
         };
         Ok(Self { api: Arc::new(DuckdbApi::resolve(loaded).map_err(lacking)?) })
@@ -124,6 +124,6 @@ mod tests {
         let other = DuckdbPlaces { file: Some("libc.so.6".into()), dir: None };
         let error = DuckdbLibrary::load_from(&other).unwrap_err();
         assert!(error.why.contains("does not have duckdb_library_version"), "{error}");
-        assert_eq!(error.lack, Lack::Function);
+        assert_eq!(error.lack, MissingPart::Function);
     }
 }

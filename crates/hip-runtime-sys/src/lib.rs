@@ -21,4 +21,4 @@ pub use hiprtc::{Hiprtc, hiprtcProgram, hiprtcResult, result};
 pub use kernel_files::KernelFiles;
 pub use properties::{PropertiesR0000, PropertiesR0600, text};
 pub use rccl::rccl;
-pub use runtime_loading::{Lack, Loaded, Unavailable, function_table};
+pub use runtime_loading::{Loaded, MissingPart, Unavailable, function_table};

@@ -57,7 +57,7 @@ impl RocmPaths {
         let mut roots: Vec<PathBuf> = Vec::new();
         if let Some(root) = self.rocm_path.as_deref().map(Path::new) {
             roots.push(root.to_owned());
-            roots.extend(newest_first(versioned(root, "core")));
+            roots.extend(newest_first(versioned_dirs(root, "core")));
         }
         roots.extend(installations(&self.opt));
         let mut found = existing(&roots, files);
@@ -85,14 +85,14 @@ fn existing(roots: &[PathBuf], files: &[&str]) -> Vec<PathBuf> {
 
 /// The directories `rocm*` in `opt` and `core*` in each: those with a version first, the newest leading, then `rocm` itself.
 pub fn installations(opt: &Path) -> Vec<PathBuf> {
-    let mut found = versioned(opt, "rocm");
-    let cores: Vec<_> = found.iter().flat_map(|(_, root)| versioned(root, "core")).collect();
+    let mut found = versioned_dirs(opt, "rocm");
+    let cores: Vec<_> = found.iter().flat_map(|(_, root)| versioned_dirs(root, "core")).collect();
     found.extend(cores);
     newest_first(found)
 }
 
 /// The directories in `dir` whose names begin with `prefix`, with the version after it: `rocm-6.4.3`, `core-7.14`, `core`.
-fn versioned(dir: &Path, prefix: &str) -> Vec<(Vec<u32>, PathBuf)> {
+fn versioned_dirs(dir: &Path, prefix: &str) -> Vec<(Vec<u32>, PathBuf)> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
     entries
         .filter_map(|entry| {
@@ -125,7 +125,7 @@ fn python_prefixes(set: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
 
 /// Directories of packages below `prefixes`: `lib/python3.12/site-packages`, and Debian's `dist-packages`.
 fn package_dirs(prefixes: &[PathBuf]) -> Vec<PathBuf> {
-    let pythons = prefixes.iter().flat_map(|prefix| newest_first(versioned(&prefix.join("lib"), "python3")));
+    let pythons = prefixes.iter().flat_map(|prefix| newest_first(versioned_dirs(&prefix.join("lib"), "python3")));
     let dirs = pythons.flat_map(|python| [python.join("site-packages"), python.join("dist-packages")]);
     dirs.filter(|dir| dir.is_dir()).collect()
 }
@@ -137,7 +137,7 @@ fn wheels(packages: &Path) -> Vec<PathBuf> {
     if !core.is_dir() {
         return Vec::new();
     }
-    std::iter::once(core).chain(newest_first(versioned(packages, "_rocm_sdk_libraries"))).collect()
+    std::iter::once(core).chain(newest_first(versioned_dirs(packages, "_rocm_sdk_libraries"))).collect()
 }
 
 impl RocmLibrary {
@@ -175,7 +175,7 @@ mod tests {
         cure: "install ROCm",
     };
 
-    fn installed(opt: &Path, dir: &str, files: &[&str]) {
+    fn write_fake_libraries(opt: &Path, dir: &str, files: &[&str]) {
         let lib = opt.join(dir).join("lib");
         std::fs::create_dir_all(&lib).unwrap();
         for file in files {
@@ -199,9 +199,9 @@ mod tests {
     #[test]
     fn rocm_path_leads_and_the_loader_comes_last() {
         let dir = tempfile::tempdir().unwrap();
-        installed(dir.path(), "rocm-6.0.0", &["libx.so.6", "libx.so"]);
-        installed(dir.path(), "rocm-7.2.0", &["libx.so.7"]);
-        installed(dir.path(), "own", &["libx.so.6"]);
+        write_fake_libraries(dir.path(), "rocm-6.0.0", &["libx.so.6", "libx.so"]);
+        write_fake_libraries(dir.path(), "rocm-7.2.0", &["libx.so.7"]);
+        write_fake_libraries(dir.path(), "own", &["libx.so.6"]);
         let own = dir.path().join("own");
         let places = RocmPaths { rocm_path: Some(own.into()), opt: dir.path().to_owned(), ..RocmPaths::default() };
         let candidates = places.candidates(WANTED.files);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     /// The candidates in `places`, relative to `dir`.
-    fn shown(places: &RocmPaths, dir: &Path) -> Vec<String> {
+    fn relative_candidates(places: &RocmPaths, dir: &Path) -> Vec<String> {
         let relative = |path: PathBuf| path.strip_prefix(dir).unwrap_or(&path).to_string_lossy().into_owned();
         places.candidates(WANTED.files).into_iter().map(relative).collect()
     }
@@ -232,10 +232,10 @@ mod tests {
     #[test]
     fn installations_of_rocm_7_9_and_later_are_found_without_links_newest_first() {
         let dir = tempfile::tempdir().unwrap();
-        installed(dir.path(), "rocm/core-7.14", &["libx.so.7"]);
-        installed(dir.path(), "rocm/core-10.0", &["libx.so.7"]);
-        installed(dir.path(), "rocm/core-7.9", &[]);
-        installed(dir.path(), "rocm-7.2.0", &["libx.so.7"]);
+        write_fake_libraries(dir.path(), "rocm/core-7.14", &["libx.so.7"]);
+        write_fake_libraries(dir.path(), "rocm/core-10.0", &["libx.so.7"]);
+        write_fake_libraries(dir.path(), "rocm/core-7.9", &[]);
+        write_fake_libraries(dir.path(), "rocm-7.2.0", &["libx.so.7"]);
         let places = RocmPaths { opt: dir.path().to_owned(), ..RocmPaths::default() };
         let expected = [
             "rocm/core-10.0/lib/libx.so.7",
@@ -245,23 +245,23 @@ mod tests {
             "libx.so.6",
             "libx.so",
         ];
-        assert_eq!(shown(&places, dir.path()), expected);
+        assert_eq!(relative_candidates(&places, dir.path()), expected);
         let named = RocmPaths { rocm_path: Some(dir.path().join("rocm").into()), ..RocmPaths::default() };
-        assert_eq!(shown(&named, dir.path())[..2], expected[..2]);
+        assert_eq!(relative_candidates(&named, dir.path())[..2], expected[..2]);
     }
 
     #[test]
     fn wheels_come_last_with_libraries_apart_from_the_core() {
         let dir = tempfile::tempdir().unwrap();
         let packages = "venv/lib/python3.12/site-packages";
-        installed(dir.path(), &format!("{packages}/_rocm_sdk_core"), &["libx.so.7"]);
-        installed(dir.path(), &format!("{packages}/_rocm_sdk_libraries_gfx94X_dcgpu"), &["libx.so.6"]);
+        write_fake_libraries(dir.path(), &format!("{packages}/_rocm_sdk_core"), &["libx.so.7"]);
+        write_fake_libraries(dir.path(), &format!("{packages}/_rocm_sdk_libraries_gfx94X_dcgpu"), &["libx.so.6"]);
         // Left by an uninstalled package: libraries without the core that they need.
-        installed(dir.path(), "venv/lib/python3.10/site-packages/_rocm_sdk_libraries", &["libx.so.6"]);
+        write_fake_libraries(dir.path(), "venv/lib/python3.10/site-packages/_rocm_sdk_libraries", &["libx.so.6"]);
         let packages = package_dirs(&[dir.path().join("venv"), dir.path().join("nowhere")]);
         assert_eq!(packages.len(), 2);
         let places = RocmPaths { packages, ..RocmPaths::default() };
-        let found = shown(&places, &dir.path().join("venv/lib/python3.12/site-packages"));
+        let found = relative_candidates(&places, &dir.path().join("venv/lib/python3.12/site-packages"));
         assert_eq!(
             found[3..],
             ["_rocm_sdk_core/lib/libx.so.7", "_rocm_sdk_libraries_gfx94X_dcgpu/lib/libx.so.6"],
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn a_file_that_is_no_library_says_so() {
         let dir = tempfile::tempdir().unwrap();
-        installed(dir.path(), "rocm-6.0.0", &["libx.so.6"]);
+        write_fake_libraries(dir.path(), "rocm-6.0.0", &["libx.so.6"]);
         let places = RocmPaths { opt: dir.path().to_owned(), ..RocmPaths::default() };
         let error = WANTED.find(&places).unwrap_err();
         assert!(error.why.contains("rocm-6.0.0/lib/libx.so.6"), "{error}");

@@ -13,7 +13,7 @@ pub(super) fn open() -> Result<Box<dyn CacheCounters>, Reason> {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::refused;
+pub(crate) use linux::refusal_reason;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -46,11 +46,11 @@ mod linux {
     }
 
     fn explain(error: &io::Error) -> Reason {
-        refused(("cache counters", "L1-dcache-loads"), error)
+        refusal_reason(("cache counters", "L1-dcache-loads"), error)
     }
 
     /// What each refusal of the kernel means and what lifts it, for `what`, which `perf` calls `event`.
-    pub(crate) fn refused((what, event): (&str, &str), error: &io::Error) -> Reason {
+    pub(crate) fn refusal_reason((what, event): (&str, &str), error: &io::Error) -> Reason {
         let (why, cure) = match error.kind() {
             io::ErrorKind::PermissionDenied => (
                 "the kernel does not let this user read them (perf_event_paranoid)",
@@ -73,12 +73,12 @@ mod linux {
 
     impl CacheCounters for Pair {
         fn start(&mut self) -> Result<(), DeviceError> {
-            self.group.reset().and_then(|()| self.group.enable()).map_err(|error| failed(&error))
+            self.group.reset().and_then(|()| self.group.enable()).map_err(|error| counter_error(&error))
         }
 
         fn stop(&mut self) -> Result<CacheCounts, DeviceError> {
-            self.group.disable().map_err(|error| failed(&error))?;
-            let counts = self.group.read().map_err(|error| failed(&error))?;
+            self.group.disable().map_err(|error| counter_error(&error))?;
+            let counts = self.group.read().map_err(|error| counter_error(&error))?;
             let value = |counter: &Counter| counts.get(counter).map(|entry| entry.value());
             match (value(&self.reads), value(&self.misses)) {
                 (Some(reads), Some(misses)) if reads > 0 => Ok(CacheCounts { reads, misses }),
@@ -91,7 +91,7 @@ mod linux {
         }
     }
 
-    fn failed(error: &io::Error) -> DeviceError {
+    fn counter_error(error: &io::Error) -> DeviceError {
         DeviceError::Failed(explain(error))
     }
 

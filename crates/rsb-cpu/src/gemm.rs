@@ -7,7 +7,7 @@ use half::f16;
 use rsb_model::{Dtype, Reason};
 
 use super::blas::Blas;
-use super::kernels::{Bound, CpuKernel, Span, no_kernel, unsupported};
+use super::kernels::{Bound, CpuKernel, Span, no_kernel, unsupported_error};
 use super::matrix;
 use super::onednn::OneDnn;
 use super::thread_pool::ThreadPool;
@@ -52,13 +52,13 @@ pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKe
     let product = Product { op: *op, a: bound.span(0), b: bound.span(1), c: bound.span(2) };
     let provider = match options.provider.as_deref() {
         Some(name) => find(name, op)?,
-        None => preferred(op)?,
+        None => choose_provider(op)?,
     };
     let library = match provider {
         Provider::Library(library) => library,
-        Provider::OneDnn(library) => return prepared(library, &product, bound),
+        Provider::OneDnn(library) => return prepare_onednn(library, &product, bound),
         Provider::Native(name) => {
-            let ready = matrix::Ready::new(name, product, bound.pool.threads())?;
+            let ready = matrix::PreparedGemm::new(name, product, bound.pool.threads())?;
             return Ok(CpuKernel::new(ready.name(), move || {
                 // SAFETY: as below.
                 unsafe { ready.run(&bound.pool) };
@@ -75,7 +75,7 @@ pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKe
 }
 
 /// A product that the library keeps ready between launches.
-fn prepared(library: &'static OneDnn, product: &Product, bound: Bound) -> Result<CpuKernel, DeviceError> {
+fn prepare_onednn(library: &'static OneDnn, product: &Product, bound: Bound) -> Result<CpuKernel, DeviceError> {
     let matrices = [product.a, product.b, product.c].map(Span::start);
     // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation says, as long as the kernel.
     let prepared = unsafe { library.prepare(&product.op, matrices) };
@@ -143,7 +143,7 @@ fn find(name: &str, op: &Gemm) -> Result<Provider, DeviceError> {
 
 fn unknown(name: &str) -> DeviceError {
     let why = format!("the CPU has the providers {}, and {}", PROVIDERS.join(", "), matrix::NAMES[1..].join(", "));
-    unsupported(format!("provider {name}"), why, "choose one of these, or leave it to the device")
+    unsupported_error(format!("provider {name}"), why, "choose one of these, or leave it to the device")
 }
 
 /// Refuses the types that no library of products has.
@@ -201,19 +201,19 @@ fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
 /// on every shape tried; on others `provider=gemm,native,openblas,mkl,onednn` tells. Of few rows, where
 /// B is transposed, as in decode of several sequences, the crate packs B and our own kernels do not, which makes them 1.6 to 20
 /// times as fast.
-fn preferred(op: &Gemm) -> Result<Provider, DeviceError> {
+fn choose_provider(op: &Gemm) -> Result<Provider, DeviceError> {
     check_type(op)?;
     let first = if matrix::reads_once(op) { "native" } else { PROVIDERS[0] };
-    std::iter::once(first).chain(PROVIDERS).find_map(|name| find(name, op).ok()).ok_or_else(|| nobody(op))
+    std::iter::once(first).chain(PROVIDERS).find_map(|name| find(name, op).ok()).ok_or_else(|| no_provider_error(op))
 }
 
 /// No library can: why each cannot, once.
-fn nobody(op: &Gemm) -> DeviceError {
+fn no_provider_error(op: &Gemm) -> DeviceError {
     let why = |name: &&str| match find(name, op).err()? {
         DeviceError::Unsupported(reason) | DeviceError::Failed(reason) => Some(format!("{name}: {}", reason.why)),
     };
     let reasons: Vec<String> = PROVIDERS.iter().filter_map(why).collect();
-    unsupported(
+    unsupported_error(
         format!("matrix product of {}", op.dtype),
         reasons.join("; "),
         "choose f32, or install a library that has it",
@@ -366,12 +366,12 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_once_and_why_once() {
-        let Err(refused) = preferred(&product(Dtype::I4)) else { panic!("i4 is a type of no library") };
+        let Err(refused) = choose_provider(&product(Dtype::I4)) else { panic!("i4 is a type of no library") };
         let refused = refused.to_string();
         assert_eq!(refused.matches("product").count(), 1, "{refused}");
         assert_eq!(refused.matches("the CPU has kernels for").count(), 1, "{refused}");
         let narrow = Gemm { stored: OutputWidth::AsInputs, ..product(Dtype::I8) };
-        let none = nobody(&narrow).to_string();
+        let none = no_provider_error(&narrow).to_string();
         assert!(none.contains("matrix product of i8: gemm: "), "{none}");
         assert_eq!(none.matches("matrix product").count(), 1, "{none}");
     }

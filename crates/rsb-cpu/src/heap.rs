@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::rc::Rc;
 
-use super::kernels::{Bound, CpuKernel, unsupported};
+use super::kernels::{Bound, CpuKernel, unsupported_error};
 use super::refused_memory;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Allocate, Churn, Touch};
@@ -32,7 +32,7 @@ pub(super) fn churn_kernel(op: Churn, bound: Bound) -> Result<CpuKernel, DeviceE
     let mut slots: Vec<Vec<u8>> = vec![Vec::new(); op.slots()];
     give_back_what_is_free();
     let Some(before) = resident_bytes() else {
-        return Err(unsupported(
+        return Err(unsupported_error(
             "memory-fragmentation",
             "this system does not tell how much memory a process holds",
             "run it on Linux with /proc mounted",

@@ -2,7 +2,7 @@
 
 use rsb_model::Reason;
 
-/// What [`counted`] found.
+/// The result of [`count_instructions`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionCount {
     /// So many in user space, in all threads together, by the counters of the CPU.
@@ -15,11 +15,11 @@ pub enum InstructionCount {
 ///
 /// # Errors
 /// When nothing here counts; `work` did not run then.
-pub fn counted<T>(work: impl FnOnce() -> T) -> Result<(T, InstructionCount), Reason> {
+pub fn count_instructions<T>(work: impl FnOnce() -> T) -> Result<(T, InstructionCount), Reason> {
     if valgrind::is_around() {
-        return Ok((valgrind::counted(work), InstructionCount::ByValgrind));
+        return Ok((valgrind::count_with_callgrind(work), InstructionCount::ByValgrind));
     }
-    let (worked, count) = counters::counted(work)?;
+    let (worked, count) = counters::count_with_perf(work)?;
     Ok((worked, InstructionCount::Counted(count)))
 }
 
@@ -29,7 +29,7 @@ pub fn counted<T>(work: impl FnOnce() -> T) -> Result<(T, InstructionCount), Rea
 /// Why they do not.
 pub fn check_counters() -> Result<(), Reason> {
     let work = || std::hint::black_box(vec![1_u64; 10_000]).iter().sum::<u64>();
-    match counters::counted(work)? {
+    match counters::count_with_perf(work)? {
         (_, count) if count >= 10_000 => Ok(()),
         (_, count) => Err(Reason::new(
             "instruction counters",
@@ -47,10 +47,10 @@ mod counters {
     use perf_event::{Builder, Counter};
     use rsb_model::Reason;
 
-    use crate::counters::refused;
+    use crate::counters::refusal_reason;
 
-    pub(super) fn counted<T>(work: impl FnOnce() -> T) -> Result<(T, u64), Reason> {
-        let said = |error: io::Error| refused(("instruction counters", "instructions"), &error);
+    pub(super) fn count_with_perf<T>(work: impl FnOnce() -> T) -> Result<(T, u64), Reason> {
+        let said = |error: io::Error| refusal_reason(("instruction counters", "instructions"), &error);
         let mut counters = of_every_thread(&Hardware::INSTRUCTIONS).map_err(said)?;
         counters.iter_mut().try_for_each(Counter::enable).map_err(said)?;
         let worked = work();
@@ -86,7 +86,7 @@ mod counters {
 mod counters {
     use rsb_model::Reason;
 
-    pub(super) fn counted<T>(_: impl FnOnce() -> T) -> Result<(T, u64), Reason> {
+    pub(super) fn count_with_perf<T>(_: impl FnOnce() -> T) -> Result<(T, u64), Reason> {
         Err(Reason::new("instruction counters", "only Linux offers them to programs", "count instructions on Linux"))
     }
 }
@@ -106,7 +106,7 @@ mod valgrind {
     }
 
     /// Runs `work`; Valgrind's tool callgrind counts meanwhile. Another tool hears nothing of it.
-    pub(super) fn counted<T>(work: impl FnOnce() -> T) -> T {
+    pub(super) fn count_with_callgrind<T>(work: impl FnOnce() -> T) -> T {
         request(BEGIN_COUNTING);
         let worked = work();
         request(END_COUNTING);
@@ -136,7 +136,7 @@ mod valgrind {
         false
     }
 
-    pub(super) fn counted<T>(work: impl FnOnce() -> T) -> T {
+    pub(super) fn count_with_callgrind<T>(work: impl FnOnce() -> T) -> T {
         work()
     }
 }
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn without_valgrind_nobody_answers() {
         assert!(!valgrind::is_around());
-        assert_eq!(valgrind::counted(|| 5), 5);
+        assert_eq!(valgrind::count_with_callgrind(|| 5), 5);
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
             Ok(()) => {
                 let sum = |length: usize| {
                     let work = || std::hint::black_box(vec![1_u64; length]).iter().sum::<u64>();
-                    match counted(work).unwrap() {
+                    match count_instructions(work).unwrap() {
                         (_, InstructionCount::Counted(count)) => count,
                         (_, InstructionCount::ByValgrind) => panic!("no Valgrind is around"),
                     }

@@ -24,7 +24,7 @@ use rsb_model::{Dtype, Reason};
 use super::memory::Memory;
 use super::thread_pool::ThreadPool;
 use super::{gemm, heap};
-use rsb_device::convert::Sixteen;
+use rsb_device::convert::HalfFormat;
 use rsb_device::device::{DeviceError, Kernel, Options};
 use rsb_device::operation::Operation;
 pub(super) use span::Span;
@@ -86,7 +86,7 @@ pub(super) fn prepare(
 ) -> Result<Box<dyn Kernel>, DeviceError> {
     let bound = Bound { memories, pool };
     if let (Some(provider), false) = (&options.provider, matches!(operation, Operation::Gemm(_))) {
-        return Err(unsupported(
+        return Err(unsupported_error(
             format!("{} by {provider}", operation.name()),
             "on the CPU only matrix products have a choice of providers",
             "leave the provider out",
@@ -108,7 +108,7 @@ pub(super) fn prepare(
         Operation::Allocate(op) => heap::allocate_kernel(*op),
         Operation::Churn(op) => heap::churn_kernel(*op, bound)?,
         Operation::Transfer(_) | Operation::Launch(_) => {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 operation.name(),
                 "the CPU works in its own memory and has no launches",
                 "measure it on a GPU, with --backend rocm",
@@ -132,23 +132,23 @@ fn native_name() -> &'static str {
     "native"
 }
 
-pub(super) fn unsupported(what: impl Into<String>, why: impl Into<String>, cure: &str) -> DeviceError {
+pub(super) fn unsupported_error(what: impl Into<String>, why: impl Into<String>, cure: &str) -> DeviceError {
     DeviceError::Unsupported(Reason::new(what, why, cure))
 }
 
 /// How numbers of 16 bits lie in memory, or nothing for f32: the types that are computed in f32.
-pub(super) fn format_of(operation: &str, dtype: Dtype) -> Result<Option<Sixteen>, DeviceError> {
+pub(super) fn format_of(operation: &str, dtype: Dtype) -> Result<Option<HalfFormat>, DeviceError> {
     match dtype {
         Dtype::F32 => Ok(None),
-        Dtype::F16 => Ok(Some(Sixteen::F16)),
-        Dtype::Bf16 => Ok(Some(Sixteen::Bf16)),
+        Dtype::F16 => Ok(Some(HalfFormat::F16)),
+        Dtype::Bf16 => Ok(Some(HalfFormat::Bf16)),
         other => Err(no_kernel(operation, other, "f32, f16 and bf16")),
     }
 }
 
 /// For the data types that an operation has no kernel for.
 pub(super) fn no_kernel(operation: &str, dtype: Dtype, there_are: &str) -> DeviceError {
-    unsupported(
+    unsupported_error(
         format!("{operation} of {dtype}"),
         format!("the CPU has kernels for {there_are}"),
         "choose one of these data types",

@@ -109,7 +109,7 @@ impl Device for CpuDevice {
         if let Some(place) = &*self.place.borrow() {
             place.has_room(bytes)?;
         }
-        let memory = Memory::zeroed(bytes as usize).ok_or_else(|| refused_memory(bytes))?;
+        let memory = Memory::new_zeroed(bytes as usize).ok_or_else(|| refused_memory(bytes))?;
         Ok(Buffer::new(bytes, Rc::new(memory)))
     }
 
@@ -148,12 +148,16 @@ impl Device for CpuDevice {
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
         /// About twice 480 MiB, the largest third cache that was seen; flushing more takes longer than it is worth.
-        const MOST: u64 = 1 << 30;
-        const LEAST: u64 = 16 << 20;
-        let bytes = self.info.last_level_cache_bytes().map_or(64 << 20, |size| 2 * size).clamp(LEAST, MOST);
+        const MAX_FLUSH_BYTES: u64 = 1 << 30;
+        const MIN_FLUSH_BYTES: u64 = 16 << 20;
+        let bytes = self
+            .info
+            .last_level_cache_bytes()
+            .map_or(64 << 20, |size| 2 * size)
+            .clamp(MIN_FLUSH_BYTES, MAX_FLUSH_BYTES);
         let mut kept = self.flush.borrow_mut();
         if kept.is_none() {
-            *kept = Memory::zeroed(bytes as usize);
+            *kept = Memory::new_zeroed(bytes as usize);
         }
         let memory = kept.as_ref().ok_or_else(|| refused_memory(bytes))?;
         kernels::evict(memory);

@@ -20,7 +20,7 @@ mod way;
 
 use std::sync::Mutex;
 
-use rsb_device::convert::Sixteen;
+use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::Gemm;
 use rsb_model::Dtype;
@@ -30,18 +30,18 @@ use super::kernels::sixteen;
 use super::thread_pool::ThreadPool;
 use pack::Source;
 use share::Part;
-use way::Way;
+use way::GemmKernel;
 pub(super) use way::{NAMES, SHORT_SUMS, check};
 
 /// A product that is ready to run.
-pub(super) struct Ready {
+pub(super) struct PreparedGemm {
     product: Product,
-    way: Way,
+    way: GemmKernel,
     /// What each thread does, and where.
-    work: Vec<(Vec<Part>, Mutex<Room>)>,
+    work: Vec<(Vec<Part>, Mutex<Scratch>)>,
 }
 
-impl Ready {
+impl PreparedGemm {
     /// The product by `name`, one of [`NAMES`], on so many threads.
     ///
     /// # Errors
@@ -51,13 +51,13 @@ impl Ready {
         Self::by(way, product, threads)
     }
 
-    fn by(way: Way, product: Product, threads: usize) -> Result<Self, DeviceError> {
+    fn by(way: GemmKernel, product: Product, threads: usize) -> Result<Self, DeviceError> {
         let op = &product.op;
         let with_room = |parts: Vec<Part>| {
             let most = parts
                 .iter()
                 .fold((0, 0), |(rows, columns), part| (part.rows.len().max(rows), part.columns.len().max(columns)));
-            Some((parts, Mutex::new(Room::new(&way, op, most)?)))
+            Some((parts, Mutex::new(Scratch::new(&way, op, most)?)))
         };
         let work = share::parts(op, threads, way.tile).into_iter().map(with_room).collect::<Option<Vec<_>>>();
         let work = work.ok_or_else(|| super::refused_memory(product.op.k.saturating_mul(4 * op.m.max(op.n))))?;
@@ -92,7 +92,7 @@ impl Ready {
 }
 
 /// Memory of a thread's own.
-struct Room {
+struct Scratch {
     /// Whether all parts that it is for have few rows, so that B is not packed.
     are_few: bool,
     a: Vec<Line>,
@@ -124,12 +124,12 @@ fn lines(words: usize) -> Option<Vec<Line>> {
 /// so small that starting takes longest.
 pub(super) fn reads_once(op: &Gemm) -> bool {
     let rows = op.m as usize;
-    let has_few = |way: Way| way.few.is_some_and(|few| few.is_for(rows, op));
+    let has_few = |way: GemmKernel| way.few.is_some_and(|few| few.is_for(rows, op));
     op.transpose_b && rows > 1 && op.n * op.k >= 1 << 16 && way::find(NAMES[0], op).is_ok_and(has_few)
 }
 
-impl Room {
-    fn new(way: &Way, op: &Gemm, (rows, columns): (usize, usize)) -> Option<Self> {
+impl Scratch {
+    fn new(way: &GemmKernel, op: &Gemm, (rows, columns): (usize, usize)) -> Option<Self> {
         let depth = op.k as usize;
         let words = way.words(depth).min(way.depth);
         let (tile_rows, tile_columns) = way.tile;
@@ -140,7 +140,7 @@ impl Room {
         Some(Self {
             are_few: few.is_some(),
             a: match few {
-                Some(few) => lines(rows.next_multiple_of(tile_rows) * few::padded(depth.div_ceil(few.group))),
+                Some(few) => lines(rows.next_multiple_of(tile_rows) * few::padded_words(depth.div_ceil(few.group))),
                 None => room(way.rows, rows, tile_rows),
             }?,
             b: if few.is_some() { lines(0) } else { room(block::COLUMNS, columns, tile_columns) }?,
@@ -207,7 +207,7 @@ impl<'p> Task<'p> {
 ///
 /// # Safety
 /// As [`Ready::run`], for a part that this thread alone works on.
-unsafe fn finish(product: &Product, part: &Part, room: &Room) {
+unsafe fn finish(product: &Product, part: &Part, room: &Scratch) {
     let op = product.op;
     if is_direct(&op) {
         return;
@@ -226,8 +226,8 @@ unsafe fn finish(product: &Product, part: &Part, room: &Room) {
             );
             match op.output_dtype() {
                 Dtype::F32 => combine(&op, product.c.slice_mut::<f32>(&elements), as_floats),
-                Dtype::F16 => combine_wide(&op, Sixteen::F16, product.c.slice_mut::<u16>(&elements), as_floats),
-                Dtype::Bf16 => combine_wide(&op, Sixteen::Bf16, product.c.slice_mut::<u16>(&elements), as_floats),
+                Dtype::F16 => combine_wide(&op, HalfFormat::F16, product.c.slice_mut::<u16>(&elements), as_floats),
+                Dtype::Bf16 => combine_wide(&op, HalfFormat::Bf16, product.c.slice_mut::<u16>(&elements), as_floats),
                 _ => {
                     for (c, sum) in product.c.slice_mut::<i32>(&elements).iter_mut().zip(as_integers) {
                         let old = if op.reads_c() { op.beta * f64::from(*c) } else { 0.0 };
@@ -250,7 +250,7 @@ fn combine(op: &Gemm, c: &mut [f32], sums: &[f32]) {
 }
 
 /// The same of a C of 16 bits.
-fn combine_wide(op: &Gemm, format: Sixteen, c: &mut [u16], sums: &[f32]) {
+fn combine_wide(op: &Gemm, format: HalfFormat, c: &mut [u16], sums: &[f32]) {
     let mut wide = [0.0; sixteen::BLOCK];
     for (c, sums) in c.chunks_mut(sixteen::BLOCK).zip(sums.chunks(sixteen::BLOCK)) {
         let wide = &mut wide[..c.len()];
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     /// A·B of small whole numbers, which every type holds and sums exactly.
-    fn check(way: Way, op: Gemm) {
+    fn check(way: GemmKernel, op: Gemm) {
         let number = |index: u64, from: u64| ((index * from + index / 7) % 7) as f64 - 3.0;
         let made = |count: u64, from: u64| (0..count).map(|index| number(index, from)).collect::<Vec<f64>>();
         let (mut a, mut b) = (made(op.m * op.k, 5), made(op.k * op.n, 3));
@@ -281,7 +281,7 @@ mod tests {
                 let (mut a, mut b) = (a.iter().map($make).collect::<Vec<_>>(), b.iter().map($make).collect::<Vec<_>>());
                 let product =
                     Product { op, a: Span::of_slice(&mut a), b: Span::of_slice(&mut b), c: Span::of_slice(&mut c) };
-                let ready = Ready::by(way, product, 2).unwrap();
+                let ready = PreparedGemm::by(way, product, 2).unwrap();
                 // SAFETY: matrices of these sizes, which outlive the call, and C is nobody else's.
                 unsafe { ready.run(&pool) };
             }};

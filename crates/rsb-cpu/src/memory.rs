@@ -46,10 +46,10 @@ pub(super) fn in_huge_pages<T>(room: &mut [std::mem::MaybeUninit<T>]) {
 
 impl Memory {
     /// `bytes` zeros, every page of them in place. `None` when there is not that much.
-    pub(super) fn zeroed(bytes: usize) -> Option<Self> {
+    pub(super) fn new_zeroed(bytes: usize) -> Option<Self> {
         #[cfg(target_os = "linux")]
         if bytes >= HUGE_PAGE {
-            return Self::mapped(bytes);
+            return Self::map_huge_pages(bytes);
         }
         let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { PAGE };
         let layout = Layout::from_size_align(bytes.max(1).checked_next_multiple_of(PAGE)?, align).ok()?;
@@ -63,7 +63,7 @@ impl Memory {
 
     /// As [`Memory::zeroed`], of pages that the system has just made, which are zeros: writing them again would take as long.
     #[cfg(target_os = "linux")]
-    fn mapped(bytes: usize) -> Option<Self> {
+    fn map_huge_pages(bytes: usize) -> Option<Self> {
         use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
         let used = bytes.checked_next_multiple_of(PAGE)?;
         let whole = used.checked_add(HUGE_PAGE)?;
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn memory_is_zeroed_aligned_and_bounded() {
         for bytes in [1, 100, 5000, HUGE_PAGE + 1] {
-            let memory = Memory::zeroed(bytes).unwrap();
+            let memory = Memory::new_zeroed(bytes).unwrap();
             assert_eq!(memory.bytes(), bytes);
             assert_eq!(memory.start().align_offset(if bytes >= HUGE_PAGE { HUGE_PAGE } else { PAGE }), 0);
             let mut found = vec![1; bytes];
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_not_given() {
-        assert!(Memory::zeroed(usize::MAX).is_none());
-        assert!(Memory::zeroed(isize::MAX as usize - PAGE).is_none());
+        assert!(Memory::new_zeroed(usize::MAX).is_none());
+        assert!(Memory::new_zeroed(isize::MAX as usize - PAGE).is_none());
     }
 }

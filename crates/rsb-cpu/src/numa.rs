@@ -33,7 +33,7 @@ pub(super) struct Place {
 
 /// Ties this process to the CPUs of the first node that it may use, and what it allocates from here on to `memory`.
 pub(super) fn place(memory: NumaMemory) -> Result<Place, DeviceError> {
-    let found = choose(&nodes(Path::new(NODES)), &allowed(), memory)?;
+    let found = choose(&nodes(Path::new(NODES)), &allowed_cpus(), memory)?;
     bind(&found).map_err(|error| {
         DeviceError::Unsupported(Reason::new(
             format!("memory of NUMA node {}", found.node),
@@ -59,7 +59,7 @@ struct Vicinity {
 ///
 /// Returns the node of the device, or `None` if the kernel reports none or the thread may not use its CPUs.
 pub fn bind_near(device: &Path) -> Option<u32> {
-    let allowed = allowed();
+    let allowed = allowed_cpus();
     let found = vicinity(device, &allowed);
     if found.cpus.is_empty() {
         return None;
@@ -147,12 +147,12 @@ fn list(text: &str) -> Vec<usize> {
     text.trim()
         .split(',')
         .filter_map(range)
-        .flat_map(|range: std::ops::RangeInclusive<usize>| range.take(MOST))
+        .flat_map(|range: std::ops::RangeInclusive<usize>| range.take(MAX_CPUS))
         .collect()
 }
 
 /// More than any host has.
-const MOST: usize = 1 << 16;
+const MAX_CPUS: usize = 1 << 16;
 
 /// What is free in a node's `meminfo`, and the pages of files that the kernel gives up for more.
 fn free(meminfo: &str) -> Option<u64> {
@@ -165,14 +165,14 @@ fn free(meminfo: &str) -> Option<u64> {
 }
 
 #[cfg(target_os = "linux")]
-fn allowed() -> Vec<usize> {
+fn allowed_cpus() -> Vec<usize> {
     use rustix::thread::{CpuSet, sched_getaffinity};
     let set = sched_getaffinity(None).ok();
     set.map_or_else(Vec::new, |set| (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn allowed() -> Vec<usize> {
+fn allowed_cpus() -> Vec<usize> {
     Vec::new()
 }
 
@@ -311,16 +311,16 @@ mod tests {
     #[test]
     fn a_thread_is_bound_near_a_gpu_and_never_to_more() {
         std::thread::spawn(|| {
-            let before = allowed();
+            let before = allowed_cpus();
             let last = *before.last().unwrap();
             // The last CPU of this process, and one that no host has.
             let near = gpu(&[("local_cpulist", &format!("{last},65000\n")), ("numa_node", "2\n")]);
             assert_eq!(bind_near(near.path()), Some(2));
-            assert_eq!(allowed(), [last]);
+            assert_eq!(allowed_cpus(), [last]);
             let all = gpu(&[("local_cpulist", "0-1023\n"), ("numa_node", "0\n")]);
-            assert_eq!((bind_near(all.path()), allowed()), (Some(0), vec![last]), "taken away stays so");
+            assert_eq!((bind_near(all.path()), allowed_cpus()), (Some(0), vec![last]), "taken away stays so");
             let elsewhere = gpu(&[("local_cpulist", "65000\n"), ("numa_node", "3\n")]);
-            assert_eq!((bind_near(elsewhere.path()), allowed()), (None, vec![last]));
+            assert_eq!((bind_near(elsewhere.path()), allowed_cpus()), (None, vec![last]));
         })
         .join()
         .unwrap();
@@ -337,7 +337,7 @@ mod tests {
                 Err(DeviceError::Unsupported(reason)) => return Err(reason.to_string()),
                 Err(failed) => panic!("{failed}"),
             };
-            let memory = crate::memory::Memory::zeroed(1 << 22).unwrap();
+            let memory = crate::memory::Memory::new_zeroed(1 << 22).unwrap();
             let mut node: libc::c_int = -1;
             // SAFETY: both flags ask for the node of an address, which is one of a block that is alive.
             let failed = unsafe {

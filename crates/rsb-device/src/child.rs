@@ -22,7 +22,7 @@ pub const ARGUMENT: &str = "__devices";
 
 /// The first argument that makes a program tell what a compiler knows; the second is the backend's name, the third an
 /// architecture. Without one the question is whether there is a compiler.
-pub const COMPILES: &str = "__compiles";
+pub const COMPILES_ARGUMENT: &str = "__compiles";
 
 /// How long a runtime may take to start. The first start after a boot loads some hundred megabytes from disk.
 pub const LIMIT: Duration = Duration::from_secs(20);
@@ -102,18 +102,22 @@ pub fn devices(program: &Path, backend: BackendId, limit: Duration) -> Result<Ve
 pub fn compiler(program: &Path, backend: BackendId, limit: Duration) -> Result<(), Reason> {
     let failed =
         |why: String| Reason::new(format!("compiler of {backend}"), why, "reinstall the package that it came with");
-    known(run(program, &[COMPILES, backend.as_str()], limit), failed, "loading it ended the process that asked")
+    parse_answer(
+        run(program, &[COMPILES_ARGUMENT, backend.as_str()], limit),
+        failed,
+        "loading it ended the process that asked",
+    )
 }
 
 /// A compiler that is asked about: its backend, its name and the ROCm or CUDA that it is of.
 #[derive(Debug, Clone, Copy)]
-pub struct AskedCompiler {
+pub struct CompilerQuery {
     backend: BackendId,
     name: &'static str,
     release: Option<ToolkitRelease>,
 }
 
-impl AskedCompiler {
+impl CompilerQuery {
     /// That of `backend`, which is loaded.
     pub fn of(backend: BackendId, compiler: &dyn KernelCompiler) -> Self {
         Self { backend, name: compiler.name(), release: compiler.release() }
@@ -126,21 +130,21 @@ impl AskedCompiler {
 /// # Errors
 /// When there is no compiler, or it does not know the architecture, be it that it ends the process over it: which release
 /// does, where that is known.
-pub fn compiles(program: &Path, asked: AskedCompiler, arch: &str, limit: Duration) -> Result<(), Reason> {
-    let AskedCompiler { backend, name, release } = asked;
+pub fn compiles(program: &Path, asked: CompilerQuery, arch: &str, limit: Duration) -> Result<(), Reason> {
+    let CompilerQuery { backend, name, release } = asked;
     let unknown = |why: String| {
         let cure = "install a newer version of the compiler, or choose an architecture that it knows";
         Reason::new(format!("compilation for {arch}"), why, cure)
     };
     let ended = format!("the compiler of {backend} does not know {arch}: it ended its process");
-    let answered = known(run(program, &[COMPILES, backend.as_str(), arch], limit), unknown, &ended);
+    let answered = parse_answer(run(program, &[COMPILES_ARGUMENT, backend.as_str(), arch], limit), unknown, &ended);
     // Asked all the same: a vendor may know a GPU before it says so.
     let named = || release.and_then(|release| architecture::unknown(name, release, arch));
     answered.map_err(|reason| named().unwrap_or(reason))
 }
 
 /// The answer of a child about a compiler.
-fn known(
+fn parse_answer(
     answered: Result<(String, ExitStatus), String>,
     failed: impl Fn(String) -> Reason,
     died: &str,
@@ -180,12 +184,12 @@ mod tests {
         ask(&program)
     }
 
-    fn asked(script: &str, limit: Duration) -> Result<Vec<DeviceInfo>, Absence> {
+    fn query_devices(script: &str, limit: Duration) -> Result<Vec<DeviceInfo>, Absence> {
         with_program(script, |program| devices(program, BackendId::Rocm, limit))
     }
 
     fn asked_to_compile(script: &str) -> Result<(), Reason> {
-        let asked = AskedCompiler { backend: BackendId::Rocm, name: "hiprtc", release: Some((5, 2)) };
+        let asked = CompilerQuery { backend: BackendId::Rocm, name: "hiprtc", release: Some((5, 2)) };
         with_program(script, |program| compiles(program, asked, "gfx9000", LONG))
     }
 
@@ -193,20 +197,20 @@ mod tests {
 
     #[test]
     fn an_answer_comes_through_whatever_else_is_printed() {
-        let answer = asked(r#"echo noise; echo 'rsb-answer:{"Ok":[]}'; echo more"#, LONG);
+        let answer = query_devices(r#"echo noise; echo 'rsb-answer:{"Ok":[]}'; echo more"#, LONG);
         assert_eq!(answer, Ok(Vec::new()));
         for (said, meant) in [
             ("Missing", Absence::Missing(Reason::new("a", "b", "c"))),
             ("Broken", Absence::Broken(Reason::new("a", "b", "c"))),
         ] {
             let line = format!(r#"echo 'rsb-answer:{{"Err":{{"{said}":{{"what":"a","why":"b","cure":"c"}}}}}}'"#);
-            assert_eq!(asked(&line, LONG), Err(meant));
+            assert_eq!(query_devices(&line, LONG), Err(meant));
         }
     }
 
     #[test]
     fn an_answer_stands_though_the_child_then_hangs() {
-        let answer = asked(r#"echo 'rsb-answer:{"Ok":[]}'; exec sleep 600"#, Duration::from_secs(1));
+        let answer = query_devices(r#"echo 'rsb-answer:{"Ok":[]}'; exec sleep 600"#, Duration::from_secs(1));
         assert_eq!(answer, Ok(Vec::new()));
     }
 
@@ -229,11 +233,11 @@ mod tests {
             (Some((7, 2)), "the compiler of rocm does not know gfx950: it ended its process"),
             (None, "the compiler of rocm does not know gfx950: it ended its process"),
         ] {
-            let asked = AskedCompiler { backend: BackendId::Rocm, name: "hiprtc", release };
+            let asked = CompilerQuery { backend: BackendId::Rocm, name: "hiprtc", release };
             let reason = with_program("kill -ABRT $$", |program| compiles(program, asked, "gfx950", LONG)).unwrap_err();
             assert!(reason.why.starts_with(said), "{reason}");
         }
-        let early = AskedCompiler { backend: BackendId::Rocm, name: "hiprtc", release: Some((6, 4)) };
+        let early = CompilerQuery { backend: BackendId::Rocm, name: "hiprtc", release: Some((6, 4)) };
         let ok = |program: &Path| compiles(program, early, "gfx950", LONG);
         assert_eq!(with_program(r#"echo 'rsb-answer:{"Ok":null}'"#, ok), Ok(()), "it knows it early");
     }
@@ -247,7 +251,7 @@ mod tests {
             ("printf rsb-ans; exec sleep 600", Duration::from_millis(50), "did not answer within"),
             ("echo 'rsb-answer:nonsense'", LONG, "cannot be read"),
         ] {
-            match asked(script, limit).unwrap_err() {
+            match query_devices(script, limit).unwrap_err() {
                 Absence::Broken(reason) => {
                     assert!(reason.why.contains(word) && reason.what.contains("rocm"), "{script}: {reason}");
                 }

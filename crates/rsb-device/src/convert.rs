@@ -8,7 +8,7 @@ use rsb_model::Dtype;
 
 use crate::random::Values;
 use eight::{from_e4m3, to_e4m3};
-pub use sixteen::Sixteen;
+pub use sixteen::HalfFormat;
 
 /// The relative step between neighboring numbers of `dtype`; zero for integers.
 pub const fn epsilon(dtype: Dtype) -> f64 {
@@ -42,10 +42,10 @@ pub const fn is_known(dtype: Dtype) -> bool {
 }
 
 /// The 16-bit format of `dtype`, if it is one.
-const fn sixteen(dtype: Dtype) -> Option<Sixteen> {
+const fn sixteen(dtype: Dtype) -> Option<HalfFormat> {
     match dtype {
-        Dtype::F16 => Some(Sixteen::F16),
-        Dtype::Bf16 => Some(Sixteen::Bf16),
+        Dtype::F16 => Some(HalfFormat::F16),
+        Dtype::Bf16 => Some(HalfFormat::Bf16),
         _ => None,
     }
 }

@@ -31,15 +31,15 @@ pub fn storage<T: 'static>(buffer: Option<&Buffer>) -> Result<&T, DeviceError> {
 }
 
 /// Something made on first use and then kept.
-pub struct HeldValue<T>(RefCell<Option<T>>);
+pub struct LazyCell<T>(RefCell<Option<T>>);
 
-impl<T> Default for HeldValue<T> {
+impl<T> Default for LazyCell<T> {
     fn default() -> Self {
         Self(RefCell::new(None))
     }
 }
 
-impl<T> HeldValue<T> {
+impl<T> LazyCell<T> {
     /// What `does` makes of it, which `make` makes where it is not there yet.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_made_once_and_a_failure_is_not_kept() {
-        let kept = HeldValue::<u32>::default();
+        let kept = LazyCell::<u32>::default();
         let value = |made: Result<u32, &'static str>| kept.with(|| made, |known| Ok(*known));
         assert_eq!(value(Err("no memory")), Err("no memory"));
         assert_eq!((value(Ok(3)), value(Ok(4))), (Ok(3), Ok(3)));

@@ -13,7 +13,7 @@ mod traffic;
 pub use attention::Attention;
 pub use collective::{Collective, CollectiveKind, CollectiveLane, CollectiveLauncher, CollectivePart, Placement};
 pub use host::{HostMemory, Launch, LaunchMode, Transfer, TransferDirection};
-pub use quantized::{QuantizedProduct, packed};
+pub use quantized::{QuantizedProduct, pack_weights};
 pub use rows::{Gather, Rearrange};
 pub use tensor::{
     Accumulation, Convolution, Elementwise, ElementwiseOp, Epilogue, Gemm, Init, Normalize, NormalizeOp, OutputWidth,

@@ -203,7 +203,7 @@ impl ScriptedDevice {
     }
 
     /// One more launch, which takes its time unless the script says that it fails.
-    fn launched(&self, duration_ns: impl FnOnce(u64) -> f64) -> Result<u64, DeviceError> {
+    fn record_launch(&self, duration_ns: impl FnOnce(u64) -> f64) -> Result<u64, DeviceError> {
         let launch = {
             let mut state = self.state.borrow_mut();
             state.counts.launches += 1;

@@ -35,7 +35,7 @@ fn advise(action: impl Into<String>, evidence: impl Into<String>) -> Recommendat
 pub fn of_machine(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
     let at_start = |said: &str| format!("at the start of {}: {said}", run.run_id);
     let warnings = run.environment.state.iter().flat_map(|state| &state.warnings).map(|warning| {
-        let (evidence, action) = parted(warning).unwrap_or((warning, "look into it before the next run"));
+        let (evidence, action) = split_warning(warning).unwrap_or((warning, "look into it before the next run"));
         advise(action, at_start(evidence))
     });
     let gpus: &[Gpu] = &run.environment.gpus;
@@ -50,7 +50,7 @@ pub fn of_machine(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
 pub fn of_run(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
     let mut found = of_machine(run, earlier);
     found.extend(held_back(run));
-    found.extend(disturbed(run));
+    found.extend(disturbances(run));
     found.extend(slow_link(run));
     found.extend(memory_bound(run));
     found.extend(memory_busy(run));
@@ -60,12 +60,12 @@ pub fn of_run(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
 }
 
 /// A warning is `what was seen; what to do`.
-fn parted(warning: &str) -> Option<(&str, &str)> {
+fn split_warning(warning: &str) -> Option<(&str, &str)> {
     warning.split_once("; ")
 }
 
 /// The cases whose figures count, each with its fields.
-fn measured(run: &Run) -> impl Iterator<Item = (&BenchmarkResult, &Fields)> {
+fn measured_cases(run: &Run) -> impl Iterator<Item = (&BenchmarkResult, &Fields)> {
     let is_measured = |result: &&BenchmarkResult| result.outcome == Outcome::Measured;
     run.benchmarks.iter().filter(is_measured).filter_map(|result| Some((result, result.fields()?)))
 }
@@ -156,9 +156,9 @@ fn held_back(run: &Run) -> Option<Recommendation> {
 }
 
 /// What disturbed cases while they were measured.
-fn disturbed(run: &Run) -> Vec<Recommendation> {
+fn disturbances(run: &Run) -> Vec<Recommendation> {
     let notes = run.case_notes().into_iter().filter_map(|note| {
-        let (seen, action) = parted(&note.worst)?;
+        let (seen, action) = split_warning(&note.worst)?;
         let extent = if note.varies { "so or less in" } else { "in" };
         Some(advise(action, format!("{seen} ({extent} {})", cases(note.cases))))
     });
@@ -172,7 +172,7 @@ fn slow_link(run: &Run) -> Option<Recommendation> {
             && fields.text("host_memory").is_none_or(|memory| memory == "pinned")
     };
     let mut best: BTreeMap<String, (f64, &BenchmarkResult, &Fields)> = BTreeMap::new();
-    for (result, fields) in measured(run).filter(|(_, fields)| is_large(fields)) {
+    for (result, fields) in measured_cases(run).filter(|(_, fields)| is_large(fields)) {
         let Some(percent) = fields.number("link_percent") else { continue };
         let route = [fields.text("operation"), fields.text("memory_tier")].into_iter().flatten().collect::<String>();
         let key = format!("{:?} {route}", result.benchmark_id.device());
@@ -202,7 +202,7 @@ fn memory_busy(run: &Run) -> Option<Recommendation> {
         let busy = fields.number("memory_busy_percent").filter(|busy| *busy >= MEMORY_BUSY_PERCENT)?;
         Some(format!("{}: the memory unit worked {busy:.0} % of the time", name(result)))
     };
-    let told: Vec<String> = measured(run).filter_map(each).collect();
+    let told: Vec<String> = measured_cases(run).filter_map(each).collect();
     (!told.is_empty())
         .then(|| advise("move fewer bytes in these kernels: faster arithmetic gains nothing there", evidence(&told)))
 }
@@ -221,7 +221,7 @@ fn low_occupancy(run: &Run) -> Option<Recommendation> {
             format!("{}: {percent:.0} % of the waves that fit are resident{}", name(result), needs.collect::<String>()),
         ))
     };
-    let mut found: Vec<(f64, String)> = measured(run).filter_map(each).collect();
+    let mut found: Vec<(f64, String)> = measured_cases(run).filter_map(each).collect();
     found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let told: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
     (!told.is_empty()).then(|| {

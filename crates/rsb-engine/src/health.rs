@@ -59,13 +59,13 @@ pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     let of_direction = |direction: &str| {
         let open = input.alerts.iter().filter(|alert| alert.direction == direction && !alert.state.is_closed());
         let drifts = drifts(input.trends).filter(|(_, alert)| alert.direction == direction);
-        let drifts = drifts.map(|(trend, alert)| drifted(trend, alert));
-        open.flat_map(moved).chain(drifts).collect::<Vec<_>>()
+        let drifts = drifts.map(|(trend, alert)| drift_item(trend, alert));
+        open.flat_map(alert_items).chain(drifts).collect::<Vec<_>>()
     };
     let (degraded, improving) = (of_direction("worse"), of_direction("better"));
     let noisy = noisy(input.series, input.limits.noisy_percent);
     let missing = missing(input.latest, input.earlier);
-    let unmeasured = unmeasured(input);
+    let unmeasured = unmeasured_items(input);
     let recommendations = recommendations(input, &noisy);
     let worse = input.alerts.iter().filter(|alert| alert.direction == "worse" && alert.state == AlertState::New);
     let drifts = drifts(input.trends).filter(|(_, alert)| alert.direction == "worse");
@@ -97,7 +97,7 @@ pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     }
 }
 
-fn moved(alert: &TrackedAlert) -> Vec<HealthItem> {
+fn alert_items(alert: &TrackedAlert) -> Vec<HealthItem> {
     let said = match (alert.state, &alert.because) {
         (AlertState::New, _) => String::new(),
         (state, Some(because)) => format!(", {}: {because}", state.as_str()),
@@ -128,7 +128,7 @@ fn drifts(trends: &[SeriesTrend]) -> impl Iterator<Item = (&SeriesTrend, &Alert)
     alerts.filter(|(_, alert)| alert.basis == AlertBasis::Drift)
 }
 
-fn drifted(trend: &SeriesTrend, alert: &Alert) -> HealthItem {
+fn drift_item(trend: &SeriesTrend, alert: &Alert) -> HealthItem {
     // The item names the metric already.
     let evidence = alert.description.strip_prefix(&trend.metric).unwrap_or(&alert.description).trim_start();
     HealthItem {
@@ -188,7 +188,7 @@ fn missing(latest: Option<&Run>, earlier: &[Run]) -> Vec<HealthItem> {
     ids.into_iter().filter_map(item).collect()
 }
 
-fn unmeasured(input: &HealthInput<'_>) -> Vec<HealthItem> {
+fn unmeasured_items(input: &HealthInput<'_>) -> Vec<HealthItem> {
     let item = |series: &Series| {
         let last = series.points.last()?;
         let days = input.now.duration_since(last.timestamp).as_secs_f64() / 86_400.0;

@@ -35,21 +35,21 @@ pub struct Claim {
 /// Says that a dashboard is served on this machine, for as long as what comes back is kept. Where the file cannot be locked,
 /// runs do not say so.
 pub fn serving() -> Option<File> {
-    let file = open(&served()).ok()?;
+    let file = open(&dashboard_lock_path()).ok()?;
     hold(&file);
     Some(file)
 }
 
 /// The note of a run beside which a dashboard is served.
 pub(crate) fn note_of_dashboard() -> Option<Note> {
-    let file = File::options().read(true).custom_flags(FLAGS).open(served()).ok()?;
+    let file = File::options().read(true).custom_flags(FLAGS).open(dashboard_lock_path()).ok()?;
     let is_held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
     is_held.then(|| {
         Note::Text("a dashboard (`serve`) ran on this machine: it sent nothing while a case was timed".to_owned())
     })
 }
 
-fn served() -> PathBuf {
+fn dashboard_lock_path() -> PathBuf {
     std::env::temp_dir().join("rusty-stack-bench.serve.lock")
 }
 
@@ -106,7 +106,7 @@ fn was_shared(run: &Run) -> bool {
 }
 
 /// A sentence for each of `runs` that was not alone.
-pub fn disturbed<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Vec<String> {
+pub fn shared_run_warnings<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Vec<String> {
     let shared = runs.into_iter().filter(|run| was_shared(run));
     shared.map(|run| format!("of the run {}: {NOTE}; measure it again alone", run.run_id)).collect()
 }

@@ -47,7 +47,7 @@ mod counted {
     }
 
     /// Bytes held at one moment: on Rust's heap, by malloc in all, on the device.
-    fn held(device: &dyn Device) -> [Option<i64>; 3] {
+    fn bytes_in_use(device: &dyn Device) -> [Option<i64>; 3] {
         let device_bytes = device.free_bytes().map(|bytes| -(bytes as i64));
         [Some(counting::live_bytes()), native_bytes(), device_bytes]
     }
@@ -74,12 +74,12 @@ mod counted {
 
         /// Runs `work` and counts what it allocates and keeps. The first sample is left out: it fills caches that stay.
         pub fn around<T>(&mut self, iters: u64, work: impl FnOnce() -> T) -> T {
-            let (before, allocations) = (held(self.device), counting::allocations());
+            let (before, allocations) = (bytes_in_use(self.device), counting::allocations());
             let result = work();
             if self.samples > 0 {
                 self.iterations += iters;
                 self.allocations += counting::allocations() - allocations;
-                for ((left, before), after) in self.left.iter_mut().zip(before).zip(held(self.device)) {
+                for ((left, before), after) in self.left.iter_mut().zip(before).zip(bytes_in_use(self.device)) {
                     *left = (|| Some(left.as_ref()? + after? - before?))();
                 }
             }

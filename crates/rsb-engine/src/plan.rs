@@ -104,9 +104,9 @@ pub enum PlanError {
 /// The benchmark with the most similar name, when one is similar enough.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let similar = |known: &'static str| (strsim::jaro_winkler(name, known), known);
-    let native = rsb_workloads::known().map(rsb_workloads::Benchmark::name);
+    let native = rsb_workloads::all_benchmarks().map(rsb_workloads::Benchmark::name);
     native
-        .chain(frameworks::known().map(|component| component.name))
+        .chain(frameworks::all_and_models().map(|component| component.name))
         .map(similar)
         .filter(|(similarity, _)| *similarity > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
@@ -120,7 +120,7 @@ pub const ALL: &str = "all";
 const GPU_AXIS: &str = "gpu";
 
 /// One benchmark with the axes asked for.
-struct Wanted {
+struct SelectedBenchmark {
     benchmark: &'static dyn Benchmark,
     axes: Vec<(String, Vec<String>)>,
 }
@@ -130,7 +130,7 @@ struct Wanted {
 /// # Errors
 /// When it names what does not exist.
 pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError> {
-    let wanted = wanted(selection)?;
+    let wanted = select_benchmarks(selection)?;
     let devices = devices(selection, machine)?;
     let breadth = if selection.names.is_empty() {
         suites::breadth(selection.suite, selection.profile)
@@ -156,21 +156,21 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
         }
         let has_none = plan.cases.len() + plan.skipped.len() == before;
         if has_none && !selection.names.is_empty() {
-            plan.skipped.extend(nowhere(wanted.benchmark, selection.backend, machine));
+            plan.skipped.extend(unsupported_entry(wanted.benchmark, selection.backend, machine));
         }
     }
     plan.notes = devices.iter().filter_map(|device| rsb_workloads::sized_down(device, &plan.cases)).collect();
     plan.skipped.extend(missing_devices(selection, machine, &wanted));
     let is_broken = |case: &Case| machine.broken.iter().any(|backend| case.device == CaseDevice::Backend(*backend));
     (plan.failed, plan.skipped) = plan.skipped.into_iter().partition(|(case, _)| is_broken(case));
-    for (component, axes) in components::wanted(selection)? {
+    for (component, axes) in components::select(selection)? {
         components::add(&mut plan, (component, &axes), (selection, machine), (&devices, breadth))?;
     }
     components::refuse_wrong_names(&plan)?;
     Ok(plan)
 }
 
-fn wanted(selection: &Selection) -> Result<Vec<Wanted>, PlanError> {
+fn select_benchmarks(selection: &Selection) -> Result<Vec<SelectedBenchmark>, PlanError> {
     let find =
         |name: &str| rsb_workloads::find(name).ok_or_else(|| PlanError::UnknownBenchmark { name: name.to_owned() });
     if selection.names.is_empty() && matches!(selection.suite, Suite::Custom | Suite::HardwareAcceleration) {
@@ -190,7 +190,7 @@ fn wanted(selection: &Selection) -> Result<Vec<Wanted>, PlanError> {
             let is_kept =
                 |axis: &&(String, Vec<String>)| compared.is_none() || asked.iter().all(|(name, _)| *name != axis.0);
             let axes = entry.axes.iter().filter(is_kept).chain(&asked).cloned().collect();
-            Ok(Wanted { benchmark, axes })
+            Ok(SelectedBenchmark { benchmark, axes })
         };
         let is_native = |entry: &&CustomEntry| frameworks::find(&entry.benchmark).is_none();
         return entries.iter().filter(is_native).map(entry).collect();
@@ -203,7 +203,7 @@ fn wanted(selection: &Selection) -> Result<Vec<Wanted>, PlanError> {
     check_axes(&benchmarks, selection)?;
     Ok(benchmarks
         .into_iter()
-        .map(|benchmark| Wanted { benchmark, axes: own_axes(benchmark, &selection.axes) })
+        .map(|benchmark| SelectedBenchmark { benchmark, axes: own_axes(benchmark, &selection.axes) })
         .collect())
 }
 
@@ -213,7 +213,7 @@ fn own_axes(benchmark: &dyn Benchmark, axes: &[(String, Vec<String>)]) -> Vec<(S
 }
 
 fn check_axes(benchmarks: &[&'static dyn Benchmark], selection: &Selection) -> Result<(), PlanError> {
-    let components = components::wanted(selection)?;
+    let components = components::select(selection)?;
     let known = |name: &str| {
         benchmarks.iter().any(|benchmark| benchmark.axes().iter().any(|axis| axis.name == name))
             || components.iter().any(|(component, _)| frameworks::has_axis(component, name))
@@ -256,17 +256,17 @@ fn devices<'m>(selection: &Selection, machine: &'m Machine) -> Result<Vec<&'m De
 }
 
 /// The axes of `wanted` on `device`. What reads sensors watches on the host those GPUs that no runtime reaches.
-fn with_sensors(wanted: &Wanted, device: &DeviceInfo, machine: &Machine) -> Vec<(String, Vec<String>)> {
+fn with_sensors(wanted: &SelectedBenchmark, device: &DeviceInfo, machine: &Machine) -> Vec<(String, Vec<String>)> {
     let mut axes = wanted.axes.clone();
     let is_asked = axes.iter().any(|(name, _)| name == GPU_AXIS);
     if wanted.benchmark.runs_on() == RunsOn::GpusAndSensors && is_host(device) && !is_asked {
-        axes.push((GPU_AXIS.to_owned(), unreached(machine)));
+        axes.push((GPU_AXIS.to_owned(), unreached_gpus(machine)));
     }
     axes
 }
 
 /// Addresses of GPUs with sensors that no runtime reaches.
-fn unreached(machine: &Machine) -> Vec<String> {
+fn unreached_gpus(machine: &Machine) -> Vec<String> {
     let reached = |address: &str| {
         let mut known = machine.devices.iter().filter_map(|device| device.pci_address.as_deref());
         known.any(|known| known.eq_ignore_ascii_case(address))
@@ -297,7 +297,7 @@ fn places<'m>(
         RunsOn::GpusAndHost(tools) => gpus.chain(host(tools)).collect(),
         RunsOn::GpusAndSensors => {
             let is_asked = selection.axes.iter().any(|(name, _)| name == GPU_AXIS);
-            let shown = is_asked || !unreached(machine).is_empty();
+            let shown = is_asked || !unreached_gpus(machine).is_empty();
             gpus.chain(host(&[BackendId::Rocm]).filter(|_| shown)).collect()
         }
     }
@@ -305,7 +305,7 @@ fn places<'m>(
 
 /// The entry for a benchmark asked for by name that no device here can run: that it is not for the backend asked for, else
 /// what the first backend of GPUs lacks. A backend that is missing has its own entry ([`missing_devices`]).
-fn nowhere(benchmark: &dyn Benchmark, asked: Option<BackendId>, machine: &Machine) -> Option<(Case, Reason)> {
+fn unsupported_entry(benchmark: &dyn Benchmark, asked: Option<BackendId>, machine: &Machine) -> Option<(Case, Reason)> {
     let backend = match (asked, machine.missing.first()) {
         (Some(asked), _) if machine.missing.iter().any(|(backend, _)| *backend == asked) => return None,
         (Some(asked), _) => asked,
@@ -347,7 +347,7 @@ fn absent_here(benchmark: &dyn Benchmark, backend: BackendId, reason: &Reason, m
 }
 
 /// One skipped entry for each benchmark and backend asked for that is not here: named ones by benchmark, `auto` by backend.
-fn missing_devices(selection: &Selection, machine: &Machine, wanted: &[Wanted]) -> Vec<(Case, Reason)> {
+fn missing_devices(selection: &Selection, machine: &Machine, wanted: &[SelectedBenchmark]) -> Vec<(Case, Reason)> {
     let concerned = |backend: BackendId| match selection.backend {
         Some(asked) => asked == backend,
         None => {

@@ -87,7 +87,7 @@ pub fn keep(
     recorder.run.program = None; // It did not measure them.
     recorder.run.started = results.iter().map(|result| result.timestamp).min().unwrap_or(recorder.run.started);
     for result in results {
-        recorder.on_event(&Event::CaseUpdated(Box::new(assemble::completed(result, environment))));
+        recorder.on_event(&Event::CaseUpdated(Box::new(assemble::complete(result, environment))));
     }
     Ok(recorder.finish()?)
 }
@@ -104,7 +104,7 @@ pub fn resume(
     listener: &mut Listener<'_>,
 ) -> Result<FinishedRun, EngineError> {
     let plan = lacking(&run, settings).map_err(EngineError::usage)?;
-    let workers = workers.clone().slowed(run.slowdown().map(str::to_owned)).planned_on(&run.devices);
+    let workers = workers.clone().with_slowdown(run.slowdown().map(str::to_owned)).planned_on(&run.devices);
     let claim = machine_lock::claim([&mut run], listener);
     let dashboard = machine_lock::note_of_dashboard().filter(|note| !run.notes.contains(note));
     run.notes.extend(dashboard);
@@ -152,7 +152,7 @@ fn lacking(run: &Run, settings: &Settings) -> anyhow::Result<Plan> {
     let mut plan = Plan::default();
     // A skip without a cause of its own is a case that the run never came to.
     let waits = |result: &&BenchmarkResult| {
-        result.outcome != Outcome::Failed && (!result.samples.is_empty() || measure::is_of_the_rest(result))
+        result.outcome != Outcome::Failed && (!result.samples.is_empty() || measure::was_not_reached(result))
     };
     for case in run.benchmarks.iter().filter(waits).filter_map(|result| Some((result.case()?, result.samples.len()))) {
         let (case, taken) = (case.0, u32::try_from(case.1).unwrap_or(u32::MAX));

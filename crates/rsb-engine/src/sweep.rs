@@ -95,24 +95,24 @@ impl AxisValues {
 }
 
 /// What is wrong, and where it stands.
-struct Mistake {
+struct EntryError {
     at: Range<usize>,
     what: String,
 }
 
 /// The name of an axis, its values, and where they stand.
-type Wished = (String, Vec<String>, Range<usize>);
+type AxisOverride = (String, Vec<String>, Range<usize>);
 
 /// Reads the scenarios of `path`, as entries of a suite of one's own.
 ///
 /// # Errors
 /// When the file cannot be read, is not TOML, or names what does not exist.
 pub fn read(path: &Path) -> Result<Vec<CustomEntry>, EntryFileError> {
-    parsed((path, "scenario"), parse)
+    parse_file((path, "scenario"), parse)
 }
 
 /// What `parse` makes of the file at `path`, whose entries are called `entry`.
-pub(crate) fn parsed<T>(
+pub(crate) fn parse_file<T>(
     (path, entry): (&Path, &'static str),
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<T, EntryFileError> {
@@ -129,14 +129,14 @@ fn parse(text: &str) -> Result<Vec<CustomEntry>, String> {
                 .to_owned(),
         );
     }
-    let entries = file.scenario.iter().map(entries_of).collect::<Result<Vec<_>, Mistake>>();
+    let entries = file.scenario.iter().map(entries_of).collect::<Result<Vec<_>, EntryError>>();
     entries.map(|entries| entries.into_iter().flatten().collect()).map_err(|mistake| {
         let before = text.get(..mistake.at.start).unwrap_or_default();
         format!("line {}: {}", before.matches('\n').count() + 1, mistake.what)
     })
 }
 
-fn entries_of(scenario: &Scenario) -> Result<Vec<CustomEntry>, Mistake> {
+fn entries_of(scenario: &Scenario) -> Result<Vec<CustomEntry>, EntryError> {
     let name = scenario.benchmark.get_ref();
     if let Some(component) = frameworks::find(name) {
         return of_component(scenario, component);
@@ -144,23 +144,26 @@ fn entries_of(scenario: &Scenario) -> Result<Vec<CustomEntry>, Mistake> {
     let benchmark = rsb_workloads::find(name).ok_or_else(|| {
         let near = plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
         let what = format!("there is no benchmark `{name}`{near}; `rusty-stack-bench list` shows them all");
-        Mistake { at: scenario.benchmark.span(), what }
+        EntryError { at: scenario.benchmark.span(), what }
     })?;
     if let Some(workload) = &scenario.workload {
-        return Err(Mistake { at: workload.span(), what: format!("`{name}` has no workloads; leave `workload` out") });
+        return Err(EntryError {
+            at: workload.span(),
+            what: format!("`{name}` has no workloads; leave `workload` out"),
+        });
     }
     Ok(vec![CustomEntry { benchmark: name.clone(), axes: axes_of(scenario, name, benchmark.axes())? }])
 }
 
 /// An entry for each workload that has every axis of the scenario.
-fn of_component(scenario: &Scenario, component: &Component) -> Result<Vec<CustomEntry>, Mistake> {
+fn of_component(scenario: &Scenario, component: &Component) -> Result<Vec<CustomEntry>, EntryError> {
     let chosen = scenario.workload.as_ref().map(|values| (values.get_ref().texts(), values.span()));
     let known = || component.workloads.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
     if let Some((names, at)) = &chosen
         && let Some(wrong) = names.iter().find(|name| component.workloads.iter().all(|known| known.name != **name))
     {
         let what = format!("`{}` has no workload `{wrong}`; it has {}", component.name, known());
-        return Err(Mistake { at: at.clone(), what });
+        return Err(EntryError { at: at.clone(), what });
     }
     let is_chosen = |name: &str| chosen.as_ref().is_none_or(|(names, _)| names.iter().any(|chosen| chosen == name));
     let (mut found, mut mistake) = (Vec::new(), None);
@@ -186,12 +189,12 @@ fn of_component(scenario: &Scenario, component: &Component) -> Result<Vec<Custom
 }
 
 /// The axes of the scenario under the names that they have in `known`, which are those of `whose`.
-fn axes_of(scenario: &Scenario, whose: &str, known: &[AxisInfo]) -> Result<Vec<(String, Vec<String>)>, Mistake> {
-    wished(scenario).into_iter().map(|axis| named(axis, whose, known)).collect()
+fn axes_of(scenario: &Scenario, whose: &str, known: &[AxisInfo]) -> Result<Vec<(String, Vec<String>)>, EntryError> {
+    axis_overrides(scenario).into_iter().map(|axis| resolve_axis(axis, whose, known)).collect()
 }
 
 /// Every axis that the scenario sets, by its general name.
-fn wished(scenario: &Scenario) -> Vec<Wished> {
+fn axis_overrides(scenario: &Scenario) -> Vec<AxisOverride> {
     let general = [
         ("batch_size", &scenario.batch_size),
         ("sequence_length", &scenario.sequence_length),
@@ -212,20 +215,24 @@ fn other_names(name: &str) -> &'static [&'static str] {
     }
 }
 
-fn named((name, values, at): Wished, whose: &str, known: &[AxisInfo]) -> Result<(String, Vec<String>), Mistake> {
+fn resolve_axis(
+    (name, values, at): AxisOverride,
+    whose: &str,
+    known: &[AxisInfo],
+) -> Result<(String, Vec<String>), EntryError> {
     let names = std::iter::once(name.as_str()).chain(other_names(&name).iter().copied());
     let axis = names.into_iter().find_map(|name| known.iter().find(|axis| axis.name == name)).ok_or_else(|| {
         let there = known.iter().map(|axis| axis.name).collect::<Vec<_>>().join(", ");
-        Mistake { at: at.clone(), what: format!("`{whose}` has no axis `{name}`; it has {there}") }
+        EntryError { at: at.clone(), what: format!("`{whose}` has no axis `{name}`; it has {there}") }
     })?;
     let wrong = values.iter().find(|value| axis.canonical(value).is_none());
     match wrong {
         Some(value) => {
             let what = format!("`{value}` is not a value of `{name}`; write {}", axis.form_of_values());
-            Err(Mistake { at, what })
+            Err(EntryError { at, what })
         }
         None if values.is_empty() => {
-            Err(Mistake { at, what: format!("`{name}` has no values; write one or more, or leave it out") })
+            Err(EntryError { at, what: format!("`{name}` has no values; write one or more, or leave it out") })
         }
         None => Ok((axis.name.to_owned(), values)),
     }

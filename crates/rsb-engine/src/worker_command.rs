@@ -77,7 +77,7 @@ impl WorkerCommand {
 
     /// Slowed on purpose as `slowdown` says, whatever our own environment says.
     #[must_use]
-    pub fn slowed(mut self, slowdown: Option<String>) -> Self {
+    pub fn with_slowdown(mut self, slowdown: Option<String>) -> Self {
         self.environment.push((SLOWDOWN, slowdown));
         self
     }

@@ -83,8 +83,8 @@ fn selection() -> Selection {
 fn measured(store: &Store, slower: f64) -> (FinishedRun, Vec<Event>) {
     let plan = plan::plan(&selection(), &machine()).unwrap();
     let mut settings = Settings::of(Profile::Quick);
-    settings.replicates = Count::asked(5);
-    settings.runs = Count::asked(10);
+    settings.replicates = Count::exactly(5);
+    settings.runs = Count::exactly(10);
     let mut workers = WorkerCommand::this_program().unwrap();
     workers.environment.push((SLOWER, Some(slower.to_string())));
     let mut events = Vec::new();
@@ -161,7 +161,7 @@ fn drive() {
     assert_eq!(lenient.judge(&[fast], &[slow]).verdict, Verdict::Unchanged);
 
     // Without a baseline there is no verdict, and that is a value, too.
-    let judgment = gate::stored(&judge, &StoredRequest::default(), &mut |_| {});
+    let judgment = gate::judge_stored(&judge, &StoredRequest::default(), &mut |_| {});
     let judgment = judgment.unwrap_or_else(|error| panic!("{:#}", error.error));
     assert!(
         matches!(&judgment.basis, Basis::Nothing { why, lack: MissingSide::Baseline } if why.contains("baseline save")),

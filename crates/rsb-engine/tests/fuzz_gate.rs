@@ -402,7 +402,7 @@ impl Files {
             Err(error) => return of_error(error.kind),
         };
         let request = StoredRequest { baseline: vec![baseline], current: vec![current], ..StoredRequest::default() };
-        match gate::stored(&judge, &request, &mut |_| {}) {
+        match gate::judge_stored(&judge, &request, &mut |_| {}) {
             Ok(judgment) if matches!(judgment.basis, Basis::Figures { .. }) => rsb_stats::exit_code(&judgment.result),
             Ok(_) => 4,
             Err(error) => of_error(error.kind),

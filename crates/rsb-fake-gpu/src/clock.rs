@@ -26,12 +26,12 @@ impl Clock {
     }
 
     /// The host has waited until then.
-    pub(crate) fn waited(&mut self, until: f64) {
+    pub(crate) fn advance_host(&mut self, until: f64) {
         self.host_ns = self.host_ns.max(until);
     }
 
     /// `ns` with a scatter of up to half a percent, as if it had been measured; the same in every process.
-    pub(crate) fn scattered(&mut self, ns: f64) -> f64 {
+    pub(crate) fn add_jitter(&mut self, ns: f64) -> f64 {
         ns * (1.0 + 0.005 * self.random.unit())
     }
 }
@@ -44,7 +44,7 @@ mod tests {
     fn what_follows_a_wait_begins_after_it() {
         let mut clock = Clock::default();
         assert!(clock.begin(0.0) < 1000.0);
-        clock.waited(1e6);
+        clock.advance_host(1e6);
         assert!(clock.begin(0.0) > 1e6, "on another stream too");
         assert!(clock.begin(5e6) >= 5e6, "but not before the stream is free");
     }
@@ -53,7 +53,7 @@ mod tests {
     fn times_scatter_a_little_and_always_alike() {
         let times = || {
             let mut clock = Clock::default();
-            (0..100).map(|_| clock.scattered(1000.0)).collect::<Vec<_>>()
+            (0..100).map(|_| clock.add_jitter(1000.0)).collect::<Vec<_>>()
         };
         assert_eq!(times(), times());
         assert!(times().iter().all(|&ns| (1000.0..=1005.0).contains(&ns)));

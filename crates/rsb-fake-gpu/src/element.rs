@@ -89,7 +89,7 @@ macro_rules! by_float {
             rsb_model::Dtype::F32 => $function::<f32>($launch),
             rsb_model::Dtype::F16 => $function::<half::f16>($launch),
             rsb_model::Dtype::Bf16 => $function::<half::bf16>($launch),
-            other => Err($crate::launch::Broken::no_type(other)),
+            other => Err($crate::launch::KernelError::no_type(other)),
         }
     };
 }

@@ -129,7 +129,7 @@ pub(crate) fn find(arch: &str) -> Option<&'static Model> {
 }
 
 /// The model that `variable` orders of a vendor.
-pub(crate) fn chosen(variable: &str, arch: &str, vendor: Vendor) -> Result<&'static Model, String> {
+pub(crate) fn select_model(variable: &str, arch: &str, vendor: Vendor) -> Result<&'static Model, String> {
     find(arch).filter(|model| model.vendor == vendor).ok_or_else(|| {
         let known = MODELS.iter().filter(|model| model.vendor == vendor).map(|model| model.arch);
         format!("{variable}={arch} is none of {}", known.collect::<Vec<_>>().join(", "))
@@ -153,7 +153,7 @@ const LATENCY_NS: [f64; 2] = [150.0, 450.0];
 
 /// How a launch is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum LaunchPath {
     /// By a call of its own.
     Stream,
     /// As part of a graph.
@@ -196,13 +196,13 @@ impl Model {
     }
 
     /// Nanoseconds of a kernel that moves so many bytes from and to its memory and its second-level cache.
-    pub(crate) fn kernel_ns(&self, work: &Work, traffic: Traffic, way: Way) -> f64 {
+    pub(crate) fn kernel_ns(&self, work: &Work, traffic: Traffic, way: LaunchPath) -> f64 {
         let cache = L2_BYTES_PER_CLOCK * f64::from(self.units * self.cus_per_unit) * f64::from(self.mhz) / 1e3;
         let memory_ns = traffic.memory as f64 / (self.peak_bandwidth() * MEMORY_SHARE) + traffic.cache as f64 / cache;
         let compute_ns = work.flops / (self.peak_rate(work.engine, work.dtype) * COMPUTE_SHARE);
         let [near, far] = LATENCY_NS;
         let each = if work.reach <= self.l2_bytes { near } else { far };
-        let start = if way == Way::Graph { GRAPH_NODE_NS } else { LAUNCH_NS };
+        let start = if way == LaunchPath::Graph { GRAPH_NODE_NS } else { LAUNCH_NS };
         start + memory_ns.max(compute_ns).max(work.dependent_reads as f64 * each)
     }
 
@@ -237,11 +237,11 @@ mod tests {
             let known = Architecture::find(model.arch).is_ok();
             assert!(known || model.vendor == Vendor::Nvidia, "{}", model.arch);
             let traffic = Traffic { memory: 1 << 30, cache: 0 };
-            let ns = model.kernel_ns(&Work::NONE, traffic, Way::Stream);
+            let ns = model.kernel_ns(&Work::NONE, traffic, LaunchPath::Stream);
             let rate = (1_u64 << 30) as f64 / ns;
             assert!(rate < model.peak_bandwidth() && rate > 0.8 * model.peak_bandwidth(), "{}: {rate}", model.arch);
             let work = Work { engine: model.engine_of_products(Dtype::F16), ..Work::vector(Dtype::F16, 1e13) };
-            let rate = 1e13 / model.kernel_ns(&work, Traffic::default(), Way::Stream);
+            let rate = 1e13 / model.kernel_ns(&work, Traffic::default(), LaunchPath::Stream);
             let peak = model.peak_rate(work.engine, Dtype::F16);
             assert!(rate < peak && rate > 0.5 * peak, "{}: {rate} of {peak}", model.arch);
         }

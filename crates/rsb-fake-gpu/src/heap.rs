@@ -93,7 +93,7 @@ impl Heap {
     }
 
     /// Notes that something was written at `address`.
-    pub(crate) fn written(&mut self, address: usize) {
+    pub(crate) fn mark_written(&mut self, address: usize) {
         if let Some((_, block)) = self.blocks.range_mut(..=address).next_back() {
             block.version += 1;
         }
@@ -105,7 +105,7 @@ impl Heap {
     }
 
     /// Bytes that are given out on `gpu`.
-    pub(crate) fn used(&self, gpu: usize) -> u64 {
+    pub(crate) fn used_bytes(&self, gpu: usize) -> u64 {
         let of = |block: &&Block| block.home.takes_from() == Some(gpu);
         self.blocks.values().filter(of).map(|block| block.bytes as u64).sum()
     }
@@ -122,9 +122,9 @@ mod tests {
         assert_eq!(heap.find(address + 40, 60).map(|block| block.address), Some(address));
         assert!(heap.find(address + 40, 61).is_none() && heap.find(address, usize::MAX).is_none());
         assert!(heap.around(address + 100).is_none() && heap.around(0).is_none());
-        assert_eq!((heap.used(0), heap.used(1)), (0, 100));
+        assert_eq!((heap.used_bytes(0), heap.used_bytes(1)), (0, 100));
         assert!(heap.take(address) && !heap.take(address));
-        assert_eq!(heap.used(1), 0);
+        assert_eq!(heap.used_bytes(1), 0);
         let [kept, taken] = [0, 1].map(|gpu| heap.give(8, Home::Managed(gpu)).unwrap());
         heap.take_all_of(1);
         assert!(heap.around(kept).is_some() && heap.around(taken).is_none());

@@ -15,26 +15,30 @@ mod reduce;
 
 use rsb_model::Dtype;
 
-use crate::launch::{Broken, Launch, Work};
+use crate::launch::{KernelError, Launch, Work};
 
 /// One kernel, for all its data types.
 #[derive(Debug)]
-pub(crate) struct Twin {
+pub(crate) struct FakeKernel {
     /// The symbol without the data type.
     pub(crate) stem: &'static str,
     /// How many parameters it has, of 8 bytes each.
     pub(crate) parameters: usize,
     /// What it does.
-    pub(crate) run: fn(&mut Launch<'_>) -> Result<Work, Broken>,
+    pub(crate) run: fn(&mut Launch<'_>) -> Result<Work, KernelError>,
 }
 
 /// A row of the table.
-const fn twin(stem: &'static str, parameters: usize, run: fn(&mut Launch<'_>) -> Result<Work, Broken>) -> Twin {
-    Twin { stem, parameters, run }
+const fn twin(
+    stem: &'static str,
+    parameters: usize,
+    run: fn(&mut Launch<'_>) -> Result<Work, KernelError>,
+) -> FakeKernel {
+    FakeKernel { stem, parameters, run }
 }
 
 /// Every twin.
-pub(crate) fn all() -> impl Iterator<Item = &'static Twin> {
+pub(crate) fn all() -> impl Iterator<Item = &'static FakeKernel> {
     let files = [
         memory::TWINS,
         elementwise::TWINS,
@@ -50,7 +54,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Twin> {
 }
 
 /// The twin behind a symbol such as `rsb_triad_f32`, and its data type; f32 where the symbol has none.
-pub(crate) fn find(symbol: &str) -> Option<(&'static Twin, Dtype)> {
+pub(crate) fn find(symbol: &str) -> Option<(&'static FakeKernel, Dtype)> {
     all().find_map(|twin| {
         let rest = symbol.strip_prefix(twin.stem)?;
         if rest.is_empty() {

@@ -35,9 +35,9 @@ impl Work {
 
 /// Why a kernel could not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Broken(pub(crate) String);
+pub(crate) struct KernelError(pub(crate) String);
 
-impl Broken {
+impl KernelError {
     /// A type that the kernel does not have.
     pub(crate) fn no_type(dtype: Dtype) -> Self {
         Self(format!("there is no such kernel for {dtype}"))
@@ -104,7 +104,7 @@ impl<'m> Launch<'m> {
     }
 
     /// `count` elements at parameter `index`, to be read.
-    pub(crate) fn input<T: Element>(&mut self, index: usize, count: usize) -> Result<&'m [T], Broken> {
+    pub(crate) fn input<T: Element>(&mut self, index: usize, count: usize) -> Result<&'m [T], KernelError> {
         let address = self.stretch::<T>(index, count, Use::Read)?;
         // SAFETY: `stretch` has checked that the elements lie in a block of the GPU, are aligned, and overlap nothing
         // that this launch writes; any bytes are a value of an `Element`; the heap keeps the block for 'm.
@@ -112,18 +112,18 @@ impl<'m> Launch<'m> {
     }
 
     /// `count` elements at parameter `index`, to be written without being read.
-    pub(crate) fn output<T: Element>(&mut self, index: usize, count: usize) -> Result<&'m mut [T], Broken> {
+    pub(crate) fn output<T: Element>(&mut self, index: usize, count: usize) -> Result<&'m mut [T], KernelError> {
         self.writable(index, count, Use::Write)
     }
 
     /// `count` elements at parameter `index`, to be read and written.
-    pub(crate) fn in_out<T: Element>(&mut self, index: usize, count: usize) -> Result<&'m mut [T], Broken> {
+    pub(crate) fn in_out<T: Element>(&mut self, index: usize, count: usize) -> Result<&'m mut [T], KernelError> {
         self.repeatable = false;
         self.writable(index, count, Use::Both)
     }
 
     /// All of the block from parameter `index` on, to be read here and there.
-    pub(crate) fn rest_of_block(&mut self, index: usize) -> Result<&'m [u8], Broken> {
+    pub(crate) fn rest_of_block(&mut self, index: usize) -> Result<&'m [u8], KernelError> {
         let address = self.size(index);
         let left = self.heap.around(address).map_or(1, |block| block.address + block.bytes - address);
         let bytes = self.input(index, left)?;
@@ -133,16 +133,16 @@ impl<'m> Launch<'m> {
         Ok(bytes)
     }
 
-    fn writable<T: Element>(&mut self, index: usize, count: usize, how: Use) -> Result<&'m mut [T], Broken> {
+    fn writable<T: Element>(&mut self, index: usize, count: usize, how: Use) -> Result<&'m mut [T], KernelError> {
         let address = self.stretch::<T>(index, count, how)?;
         // SAFETY: as in `input`; and nobody else uses these elements: they overlap nothing else of this launch, and the
         // state of the fake GPU is locked while a kernel runs.
         Ok(unsafe { std::slice::from_raw_parts_mut(address as *mut T, count) })
     }
 
-    fn stretch<T>(&mut self, index: usize, count: usize, how: Use) -> Result<usize, Broken> {
+    fn stretch<T>(&mut self, index: usize, count: usize, how: Use) -> Result<usize, KernelError> {
         let address = self.size(index);
-        let bytes = count.checked_mul(size_of::<T>()).ok_or_else(|| Broken(format!("{count} elements")))?;
+        let bytes = count.checked_mul(size_of::<T>()).ok_or_else(|| KernelError(format!("{count} elements")))?;
         if bytes == 0 {
             return Ok(align_of::<T>());
         }
@@ -152,7 +152,7 @@ impl<'m> Launch<'m> {
             Home::Pinned | Home::Managed(_) => true,
         });
         let Some(block) = block.filter(|_| address.is_multiple_of(align_of::<T>())) else {
-            return Err(Broken(format!(
+            return Err(KernelError(format!(
                 "parameter {index}: {bytes} bytes at {address:#x} are not memory of GPU {}",
                 self.gpu
             )));
@@ -160,7 +160,7 @@ impl<'m> Launch<'m> {
         let range = (address, address + bytes);
         let meets = |other: &Touched| range.0 < other.range.1 && other.range.0 < range.1;
         if self.touched.iter().any(|other| meets(other) && (other.written || how != Use::Read)) {
-            return Err(Broken(format!("parameter {index} overlaps another, and one of them is written")));
+            return Err(KernelError(format!("parameter {index} overlaps another, and one of them is written")));
         }
         let traffic = bytes as u64 * if how == Use::Both { 2 } else { 1 };
         self.touched.push(Touched { block: block.address, id: block.id, traffic, range, written: how != Use::Read });

@@ -34,7 +34,7 @@ pub(crate) enum Fault {
     /// `heuristic:none`: hipBLASLt and cuBLASLt know no algorithm.
     NoAlgorithm,
     /// `clock:fast`, `clock:backwards`, `clock:nan` or `clock:stopped`.
-    Clock(Lie),
+    Clock(ClockFault),
     /// `abort:init`, `abort:hiprtc` (or `nvrtc`), `abort:rocblas` (or `cublas`) or `abort:hipblaslt` (or `cublaslt`): that
     /// call ends the process.
     Abort(Place),
@@ -42,7 +42,7 @@ pub(crate) enum Fault {
 
 /// How a clock can lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lie {
+pub(crate) enum ClockFault {
     /// A millionth of the time.
     Fast,
     /// Less than nothing.
@@ -68,7 +68,7 @@ pub(crate) enum Place {
 
 /// Everything that was ordered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Orders {
+pub(crate) struct FakeConfig {
     /// `FAKE_GPU_DEVICES`: how many GPUs, 1 where it is not set.
     pub(crate) gpus: usize,
     /// `FAKE_GPU_ARCH`: which by HIP, `gfx90a` where it is not set.
@@ -84,7 +84,7 @@ pub(crate) struct Orders {
     pub(crate) faults: Vec<Fault>,
 }
 
-impl Orders {
+impl FakeConfig {
     /// From this process's environment.
     pub(crate) fn here() -> Result<Self, String> {
         Self::read(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
@@ -136,12 +136,12 @@ impl Orders {
     }
 
     /// How the clock lies.
-    pub(crate) fn lie(&self) -> Option<Lie> {
+    pub(crate) fn lie(&self) -> Option<ClockFault> {
         self.faults.iter().find_map(|fault| if let Fault::Clock(lie) = fault { Some(*lie) } else { None })
     }
 
     /// Whether the file is there that says that the GPUs have vanished.
-    pub(crate) fn vanished(&self) -> bool {
+    pub(crate) fn has_vanished(&self) -> bool {
         self.faults.iter().any(|fault| matches!(fault, Fault::Vanish(_, file) if file.exists()))
     }
 }
@@ -168,10 +168,10 @@ fn fault(text: &str) -> Result<Fault, String> {
         ("nan", _) => Fault::Nan(kernel()),
         ("nccl", _) => Fault::Collective(rest.parse().ok().filter(|&which| which > 0).ok_or_else(wrong)?),
         ("heuristic", "none") => Fault::NoAlgorithm,
-        ("clock", "fast") => Fault::Clock(Lie::Fast),
-        ("clock", "backwards") => Fault::Clock(Lie::Backwards),
-        ("clock", "nan") => Fault::Clock(Lie::Nan),
-        ("clock", "stopped") => Fault::Clock(Lie::Stopped),
+        ("clock", "fast") => Fault::Clock(ClockFault::Fast),
+        ("clock", "backwards") => Fault::Clock(ClockFault::Backwards),
+        ("clock", "nan") => Fault::Clock(ClockFault::Nan),
+        ("clock", "stopped") => Fault::Clock(ClockFault::Stopped),
         ("abort", "init") => Fault::Abort(Place::Init),
         ("abort", "hiprtc" | "nvrtc") => Fault::Abort(Place::Compiler),
         ("abort", "rocblas" | "cublas") => Fault::Abort(Place::Products),
@@ -184,8 +184,8 @@ fn fault(text: &str) -> Result<Fault, String> {
 mod tests {
     use super::*;
 
-    fn read(set: &[(&str, &str)]) -> Result<Orders, String> {
-        Orders::read(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    fn read(set: &[(&str, &str)]) -> Result<FakeConfig, String> {
+        FakeConfig::read(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         let orders = read(&[("FAKE_GPU_FAULT", "oom:3, clock:fast,vanish:rsb_gelu@/tmp/x")]).unwrap();
         assert_eq!(
             orders.faults,
-            [Fault::OutOfMemory(3), Fault::Clock(Lie::Fast), Fault::Vanish("rsb_gelu".into(), "/tmp/x".into())]
+            [Fault::OutOfMemory(3), Fault::Clock(ClockFault::Fast), Fault::Vanish("rsb_gelu".into(), "/tmp/x".into())]
         );
         for wrong in ["oom", "oom:0", "clock:slow", "abort:me", "vanish:x", "nonsense:1"] {
             assert!(read(&[("FAKE_GPU_FAULT", wrong)]).unwrap_err().contains(wrong));

@@ -46,7 +46,7 @@ impl<'a, T: Element> Matrix<'a, T> {
     }
 
     /// Row by row, as `W`.
-    fn packed<W>(&self, as_w: impl Fn(f64) -> W) -> Vec<W> {
+    fn to_row_major<W>(self, as_w: impl Fn(f64) -> W) -> Vec<W> {
         let rows = 0..self.rows;
         rows.flat_map(|i| (0..self.columns).map(move |j| (i, j))).map(|(i, j)| as_w(self.at(i, j))).collect()
     }
@@ -61,9 +61,9 @@ pub(crate) fn multiply<A: Element, C: Element>(
     scale: Scale,
 ) {
     let sums = if size_of::<A>() == 8 {
-        dense(shape, &a.packed(|x| x), &b.packed(|x| x))
+        dense(shape, &a.to_row_major(|x| x), &b.to_row_major(|x| x))
     } else {
-        dense(shape, &a.packed(|x| x as f32), &b.packed(|x| x as f32)).into_iter().map(f64::from).collect()
+        dense(shape, &a.to_row_major(|x| x as f32), &b.to_row_major(|x| x as f32)).into_iter().map(f64::from).collect()
     };
     store(c, &sums, scale);
 }
@@ -76,7 +76,7 @@ pub(crate) fn multiply_whole<A: Element, C: Element>(
     c: &mut [C],
     scale: Scale,
 ) {
-    let (a, b) = (a.packed(|x| x as i32), b.packed(|x| x as i32));
+    let (a, b) = (a.to_row_major(|x| x as i32), b.to_row_major(|x| x as i32));
     let mut sums = vec![0.0; shape.m * shape.n];
     let mut row = vec![0_i32; shape.n];
     for (a, sums) in a.chunks(shape.k.max(1)).zip(sums.chunks_mut(shape.n.max(1))) {

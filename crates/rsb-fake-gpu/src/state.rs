@@ -10,7 +10,7 @@ use crate::heap::Heap;
 use crate::image::Image;
 use crate::ops::lt::LtObject;
 use crate::ops::{Primary, current};
-use crate::orders::Orders;
+use crate::orders::FakeConfig;
 use crate::status::{self, Status};
 use crate::task::{Memos, Task};
 
@@ -130,7 +130,7 @@ impl<T> Handles<T> {
 /// All of it.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(crate) orders: Result<Orders, String>,
+    pub(crate) orders: Result<FakeConfig, String>,
     /// What the GPUs are to the interface by which the last call came.
     pub(crate) model: &'static Model,
     models: [&'static Model; 2],
@@ -155,7 +155,7 @@ pub(crate) struct State {
     pub(crate) memos: Memos,
 }
 
-static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| Mutex::new(State::new(Orders::here())));
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| Mutex::new(State::new(FakeConfig::here())));
 
 /// By whose interface this process reaches the GPUs: that of CUDA where it was started, else HIP, which need not be.
 pub(crate) fn here() -> Vendor {
@@ -174,10 +174,10 @@ pub(crate) fn with<T>(vendor: Vendor, call: impl FnOnce(&mut State) -> T) -> T {
 }
 
 impl State {
-    fn new(orders: Result<Orders, String>) -> Self {
+    fn new(orders: Result<FakeConfig, String>) -> Self {
         let chosen = orders.and_then(|orders| {
-            let amd = gpu::chosen("FAKE_GPU_ARCH", &orders.arch, Vendor::Amd)?;
-            let nvidia = gpu::chosen("FAKE_GPU_SM", &orders.sm, Vendor::Nvidia)?;
+            let amd = gpu::select_model("FAKE_GPU_ARCH", &orders.arch, Vendor::Amd)?;
+            let nvidia = gpu::select_model("FAKE_GPU_SM", &orders.sm, Vendor::Nvidia)?;
             Ok((orders, [amd, nvidia]))
         });
         let (orders, models) = match chosen {
@@ -246,7 +246,7 @@ impl State {
     /// Bytes that are free on `gpu`.
     pub(crate) fn free_bytes(&self, gpu: usize) -> u64 {
         let ordered = self.orders.as_ref().ok().and_then(|orders| orders.free_bytes);
-        ordered.unwrap_or(gpu::MEMORY_BYTES).min(gpu::MEMORY_BYTES).saturating_sub(self.heap.used(gpu))
+        ordered.unwrap_or(gpu::MEMORY_BYTES).min(gpu::MEMORY_BYTES).saturating_sub(self.heap.used_bytes(gpu))
     }
 
     /// Waits for a stream. When its GPU hangs, that takes for ever.
@@ -265,7 +265,7 @@ impl State {
         if let Some(code) = gpu.broken {
             return Err(code);
         }
-        self.clock.waited(busy_until);
+        self.clock.advance_host(busy_until);
         Ok(())
     }
 
@@ -274,7 +274,7 @@ impl State {
         let of_gpu = |(handle, stream): (&usize, &Stream)| (stream.gpu == gpu).then_some(*handle);
         let handles: Vec<usize> = self.streams.known.iter().filter_map(of_gpu).collect();
         let own = self.gpu(gpu)?.stream.busy_until;
-        self.clock.waited(own);
+        self.clock.advance_host(own);
         handles.into_iter().try_for_each(|handle| self.wait(handle))?;
         let gpu = self.sound(gpu)?;
         gpu.broken = gpu.breaking.take();

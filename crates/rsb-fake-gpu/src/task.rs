@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::gpu::{Route, Traffic, Way};
+use crate::gpu::{LaunchPath, Route, Traffic};
 use crate::heap::{Block, Heap, Home};
 use crate::kernels;
-use crate::launch::{Broken, Launch, Touched, Work};
+use crate::launch::{KernelError, Launch, Touched, Work};
 use crate::ops::gemm::Product;
 use crate::orders::Fault;
 use crate::state::{Gpu, State, hang};
@@ -81,10 +81,10 @@ impl Task {
         }
     }
 
-    fn compute(&self, launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    fn compute(&self, launch: &mut Launch<'_>) -> Result<Work, KernelError> {
         match self {
             Self::Kernel { symbol, .. } => {
-                let (twin, _) = kernels::find(symbol).ok_or_else(|| Broken(format!("{symbol} has no twin")))?;
+                let (twin, _) = kernels::find(symbol).ok_or_else(|| KernelError(format!("{symbol} has no twin")))?;
                 (twin.run)(launch)
             }
             Self::Product(product) => product.compute(launch),
@@ -104,23 +104,23 @@ impl State {
                 captured.push(task);
                 Ok(())
             }
-            None => self.run(handle, &task, Way::Stream),
+            None => self.run(handle, &task, LaunchPath::Stream),
         }
     }
 
     /// Does a piece of work now, and lets the stream's time pass.
-    pub(crate) fn run(&mut self, handle: usize, task: &Task, way: Way) -> Result<(), Status> {
+    pub(crate) fn run(&mut self, handle: usize, task: &Task, way: LaunchPath) -> Result<(), Status> {
         let stream = self.stream(handle)?;
         let (gpu, busy_until) = (stream.gpu, stream.busy_until);
         let cost = self.cost_of(gpu, task, way)?;
         let begin = self.clock.begin(busy_until);
-        let end = begin + self.clock.scattered(cost);
+        let end = begin + self.clock.add_jitter(cost);
         self.stream(handle)?.busy_until = end;
         Ok(())
     }
 
     /// Does it; nanoseconds.
-    fn cost_of(&mut self, gpu: usize, task: &Task, way: Way) -> Result<f64, Status> {
+    fn cost_of(&mut self, gpu: usize, task: &Task, way: LaunchPath) -> Result<f64, Status> {
         match task {
             Task::Copy { to, from, bytes, route } => {
                 self.copy(*to, *from, *bytes)?;
@@ -137,7 +137,7 @@ impl State {
                 if self.breaks(gpu, task)? {
                     return Ok(0.0);
                 }
-                let Ok((work, touched)) = self.computed(gpu, task) else {
+                let Ok((work, touched)) = self.compute_or_recall(gpu, task) else {
                     self.gpu(gpu)?.breaking = Some(status::ILLEGAL_ADDRESS);
                     return Ok(0.0);
                 };
@@ -149,7 +149,7 @@ impl State {
     }
 
     /// The result of a kernel, computed or still there.
-    fn computed(&mut self, gpu: usize, task: &Task) -> Result<(Work, Vec<Touched>), Broken> {
+    fn compute_or_recall(&mut self, gpu: usize, task: &Task) -> Result<(Work, Vec<Touched>), KernelError> {
         if let Some(found) = self.memos.find(task, &self.heap) {
             return Ok(found);
         }
@@ -164,7 +164,7 @@ impl State {
             Task::Copy { .. } | Task::Fill { .. } => &[],
         };
         let mut launch = Launch::new(&self.heap, gpu, dtype, arguments);
-        let mut work = task.compute(&mut launch).inspect_err(|Broken(why)| {
+        let mut work = task.compute(&mut launch).inspect_err(|KernelError(why)| {
             eprintln!("rsb-fake-gpu: {} touched what it must not: {why}", task.name());
         })?;
         if matches!(task, Task::Product(_)) {
@@ -172,7 +172,7 @@ impl State {
         }
         let (touched, repeatable) = (launch.touched, launch.repeatable);
         for one in touched.iter().filter(|one| one.written) {
-            self.heap.written(one.block);
+            self.heap.mark_written(one.block);
         }
         if self.is_ordered(|fault| matches!(fault, Fault::Wrong(kernel) if task.name().starts_with(kernel))) {
             change(&touched, 8, |byte| byte ^ 0x15);
@@ -227,7 +227,7 @@ impl State {
         // SAFETY: what lies in one of our blocks lies there with all its bytes, as checked; of other memory, which is
         // the caller's own, the caller promises it. The ranges may overlap.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
-        self.heap.written(to);
+        self.heap.mark_written(to);
         Ok(())
     }
 
@@ -239,7 +239,7 @@ impl State {
         }
         // SAFETY: the range lies in a block of ours, as checked, which nobody else uses while the state is locked.
         unsafe { std::ptr::write_bytes(to as *mut u8, value, bytes) };
-        self.heap.written(to);
+        self.heap.mark_written(to);
         Ok(())
     }
 

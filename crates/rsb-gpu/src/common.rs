@@ -34,12 +34,14 @@ pub use compile::{Compiled, Source};
 pub(crate) use compile::{Rtc, Toolchain, choose, file_identity, job as compile_job};
 pub(crate) use core::Core;
 pub use device::GpuDevice;
-pub(crate) use driver::{Activation, Copy, Driver, Ends, Facts, FunctionNeed, Handle, KernelLaunch, ThreadLaunch};
+pub(crate) use driver::{
+    Activation, Copy, CopyDirection, DeviceProperties, Driver, FunctionNeed, Handle, KernelLaunch, ThreadLaunch,
+};
 pub(crate) use image::Image;
 pub use matrix::{matrix_dtypes, sparse_dtypes};
 
 use rsb_model::{BackendId, Reason};
-use runtime_loading::{Lack, Unavailable};
+use runtime_loading::{MissingPart, Unavailable};
 use std::io::Write as _;
 
 use rsb_device::device::{Device, DeviceError, DeviceInfo};
@@ -94,8 +96,8 @@ pub(crate) fn unavailable(missing: Unavailable) -> Reason {
 /// What is not here cannot be measured; what is here and lacks a function is broken.
 pub(crate) fn lacking(missing: Unavailable) -> DeviceError {
     match missing.lack {
-        Lack::Library => DeviceError::Unsupported(unavailable(missing)),
-        Lack::Function => DeviceError::Failed(unavailable(missing)),
+        MissingPart::Library => DeviceError::Unsupported(unavailable(missing)),
+        MissingPart::Function => DeviceError::Failed(unavailable(missing)),
     }
 }
 

@@ -8,7 +8,7 @@ use rsb_device::compiler::{Job, KernelCompiler, Level};
 use rsb_gpu::common::catalog::{KERNELS, Module};
 use rsb_gpu::common::{Source, matrix_dtypes, sparse_dtypes};
 use rsb_gpu::cuda::{CudaCompiler, target};
-use rsb_model::architecture::{ARCHITECTURES, known};
+use rsb_model::architecture::{ARCHITECTURES, known_targets};
 
 /// Every compiler that there is.
 fn compilers() -> Vec<CudaCompiler> {
@@ -36,7 +36,8 @@ fn contains(code: &[u8], text: &str) -> bool {
 /// The targets of the table that `compiler` knows.
 fn targets(compiler: &CudaCompiler) -> Vec<&'static str> {
     let release = compiler.release().unwrap_or_else(|| panic!("no release: {}", compiler.identity()));
-    let mut known: Vec<&str> = known().filter(|(_, has)| has.contain(release)).map(|(target, _)| target).collect();
+    let mut known: Vec<&str> =
+        known_targets().filter(|(_, has)| has.contain(release)).map(|(target, _)| target).collect();
     known.retain(|target| ARCHITECTURES.iter().any(|row| row.target == *target && target.starts_with("sm_")));
     known
 }
@@ -47,7 +48,7 @@ fn the_table_knows_which_release_knows_which_architecture() {
     let compilers = compilers();
     for compiler in &compilers {
         let (release, listed) = (compiler.release().unwrap(), compiler.architectures());
-        for (target, has) in known().filter(|(target, _)| target.starts_with("sm_")) {
+        for (target, has) in known_targets().filter(|(target, _)| target.starts_with("sm_")) {
             let number: i32 = target.trim_start_matches("sm_").parse().unwrap();
             assert_eq!(listed.contains(&number), has.contain(release), "{target} of {}", compiler.identity());
             let source = Source { text: "", name: "empty.cu" };

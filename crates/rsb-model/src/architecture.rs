@@ -17,7 +17,7 @@ mod residency;
 mod table;
 
 pub use rated::{ClockSource, PeakClock, RatedGpu};
-pub use releases::{Releases, ToolkitRelease, known, releases, toolkit, unknown};
+pub use releases::{Releases, ToolkitRelease, known_targets, releases, toolkit, unknown};
 pub use residency::{Needs, Residency, residency};
 pub use table::{ARCHITECTURES, INTEL};
 

@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    fn listed(factors: &Factors) -> Vec<String> {
+    fn format_factors(factors: &Factors) -> Vec<String> {
         factors.iter().map(|(name, version)| format!("{name} {version}")).collect()
     }
 
@@ -143,7 +143,11 @@ mod tests {
             Row { backend: BackendId::Vulkan, expected: &["driver amdgpu 6.10"] },
         ] {
             let device = on(backend);
-            assert_eq!(listed(&versions(&machine(), device, of_device(device).iter().copied())), expected, "{backend}");
+            assert_eq!(
+                format_factors(&versions(&machine(), device, of_device(device).iter().copied())),
+                expected,
+                "{backend}"
+            );
         }
     }
 
@@ -155,7 +159,7 @@ mod tests {
             Factors::new()
         );
         let all = versions(&machine(), on(BackendId::Cpu), [PYTHON, ALL_FRAMEWORKS]);
-        assert_eq!(listed(&all), ["numpy 2.3", "python 3.11", "torch 2.9"]);
+        assert_eq!(format_factors(&all), ["numpy 2.3", "python 3.11", "torch 2.9"]);
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Fields {
 
     /// Without what is null.
     #[must_use]
-    pub fn known(mut self) -> Self {
+    pub fn without_nulls(mut self) -> Self {
         self.0.retain(|_, value| !value.is_null());
         self
     }

@@ -241,7 +241,7 @@ pub enum Answer {
 
 impl Answer {
     /// What is to be said of a GPU (or, with `gpus`, of several) with this answer: `does not answer`.
-    pub const fn said(self, gpus: usize) -> &'static str {
+    pub const fn describe(self, gpus: usize) -> &'static str {
         match (self, gpus) {
             (Self::Late, 0 | 1) => "does not answer",
             (Self::Late, _) => "do not answer",

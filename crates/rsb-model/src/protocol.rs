@@ -23,7 +23,7 @@ pub const PCI_ADDRESS: &str = "RSB_PCI_ADDRESS";
 pub const SLOWDOWN: &str = "RSB_TEST_SLOWDOWN";
 
 /// `time_ns` of the case `id`, made longer where `said` names it.
-pub fn slowed(id: &CaseId, time_ns: f64, said: &str) -> f64 {
+pub fn apply_slowdown(id: &CaseId, time_ns: f64, said: &str) -> f64 {
     let named = said.rsplit_once('=').filter(|(part, _)| id.as_str().contains(part));
     time_ns * named.and_then(|(_, factor)| factor.parse::<f64>().ok()).unwrap_or(1.0)
 }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_case_is_slowed_where_it_is_named() {
         let id = CaseId::from_segments(&["component_specific", "pytorch", "cpu:0", "matmul"]);
-        let of = |said: &str| slowed(&id, 2.0, said);
+        let of = |said: &str| apply_slowdown(&id, 2.0, said);
         assert_eq!((of("pytorch=1.5"), of("/matmul=2"), of("triton=9")), (3.0, 4.0, 2.0));
         assert_eq!((of("pytorch"), of("pytorch=soon")), (2.0, 2.0), "what is no factor changes nothing");
     }

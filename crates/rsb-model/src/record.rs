@@ -59,7 +59,7 @@ pub struct BenchmarkResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
     /// How it ended.
-    #[serde(default = "measured")]
+    #[serde(default = "default_outcome")]
     pub outcome: Outcome,
     /// What was not there or broke, when it was not measured.
     #[serde(flatten)]
@@ -100,7 +100,7 @@ pub const PAST_PROCESSES: &str = "past_processes_ms";
 /// What the metadata of a case call the reason why its instructions, which were asked for, were not counted.
 pub const INSTRUCTIONS_NOT_COUNTED: &str = "instructions_not_counted";
 
-const fn measured() -> Outcome {
+const fn default_outcome() -> Outcome {
     Outcome::Measured
 }
 

@@ -98,7 +98,7 @@ impl RunDevice {
 mod tests {
     use super::*;
 
-    fn seen(device: &str, name: &str, pci_address: Option<&str>) -> RunDevice {
+    fn run_device(device: &str, name: &str, pci_address: Option<&str>) -> RunDevice {
         let is_cpu = name.contains("llvmpipe") || device == "cpu:0";
         RunDevice {
             device: device.parse().unwrap(),
@@ -114,12 +114,12 @@ mod tests {
         let (one, two) = (Some("0000:c1:00.0"), Some("0000:C1:00.0"));
         let other = Some("0000:03:00.0");
         for (left, right, expected) in [
-            (seen("rocm:0", "x", one), seen("vulkan:0", "AMD Radeon", two), HardwareMatch::SameGpu),
-            (seen("rocm:0", "x", one), seen("vulkan:0", "AMD Radeon", other), HardwareMatch::Different),
-            (seen("rocm:0", "x", one), seen("opencl:0", "gfx1100", None), HardwareMatch::SameVendor),
-            (seen("cuda:0", "x", one), seen("opencl:0", "gfx1100", None), HardwareMatch::Different),
-            (seen("cpu:0", "x", None), seen("vulkan:0", "llvmpipe", None), HardwareMatch::SameGpu),
-            (seen("cpu:0", "AMD EPYC", None), seen("rocm:0", "x", None), HardwareMatch::Different),
+            (run_device("rocm:0", "x", one), run_device("vulkan:0", "AMD Radeon", two), HardwareMatch::SameGpu),
+            (run_device("rocm:0", "x", one), run_device("vulkan:0", "AMD Radeon", other), HardwareMatch::Different),
+            (run_device("rocm:0", "x", one), run_device("opencl:0", "gfx1100", None), HardwareMatch::SameVendor),
+            (run_device("cuda:0", "x", one), run_device("opencl:0", "gfx1100", None), HardwareMatch::Different),
+            (run_device("cpu:0", "x", None), run_device("vulkan:0", "llvmpipe", None), HardwareMatch::SameGpu),
+            (run_device("cpu:0", "AMD EPYC", None), run_device("rocm:0", "x", None), HardwareMatch::Different),
         ] {
             assert_eq!((left.alike(&right), right.alike(&left)), (expected, expected), "{left:?} {right:?}");
         }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn vendors_have_their_own_runtime() {
-        let native = |device: &str, name: &str| seen(device, name, None).vendor().native();
+        let native = |device: &str, name: &str| run_device(device, name, None).vendor().native();
         assert_eq!(native("vulkan:0", "AMD Radeon Graphics (RADV GFX1100)"), Some(BackendId::Rocm));
         assert_eq!(native("vulkan:1", "NVIDIA GeForce RTX 4090"), Some(BackendId::Cuda));
         assert_eq!(native("opencl:0", "Intel(R) Arc(TM) A770 Graphics"), Some(BackendId::Oneapi));

@@ -62,10 +62,10 @@ pub fn pdf(document: &[u8]) -> Result<Vec<u8>, TypesetError> {
 
 fn typeset(world: &ReportWorld, ident: Option<String>) -> Result<Vec<u8>, TypesetError> {
     let Warned { output, warnings } = typst::compile::<PagedDocument>(world);
-    let pages = output.map_err(|errors| refused(&errors))?;
+    let pages = output.map_err(|errors| error_from_diagnostics(&errors))?;
     // Such as a font that is not there: the template is ours, and must be free of them.
     if !warnings.is_empty() {
-        return Err(refused(&warnings));
+        return Err(error_from_diagnostics(&warnings));
     }
     let options = PdfOptions {
         ident: ident.map_or(Smart::Auto, Smart::Custom),
@@ -74,10 +74,10 @@ fn typeset(world: &ReportWorld, ident: Option<String>) -> Result<Vec<u8>, Typese
             .map_err(|error| TypesetError::Typeset(error.message().to_string()))?,
         ..PdfOptions::default()
     };
-    typst_pdf::pdf(&pages, &options).map_err(|errors| refused(&errors))
+    typst_pdf::pdf(&pages, &options).map_err(|errors| error_from_diagnostics(&errors))
 }
 
-fn refused(diagnostics: &[SourceDiagnostic]) -> TypesetError {
+fn error_from_diagnostics(diagnostics: &[SourceDiagnostic]) -> TypesetError {
     let said = |one: &SourceDiagnostic| {
         let kind = if one.severity == Severity::Error { "error" } else { "warning" };
         let hints: String = one.hints.iter().map(|hint| [" (", hint.v.as_str(), ")"].concat()).collect();

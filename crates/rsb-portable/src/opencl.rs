@@ -36,7 +36,7 @@ pub enum OpenclBackend {
 }
 
 impl OpenclBackend {
-    fn found(self) -> Result<(std::rc::Rc<Runtime>, Vec<DeviceCandidate>), Reason> {
+    fn find_devices(self) -> Result<(std::rc::Rc<Runtime>, Vec<DeviceCandidate>), Reason> {
         let runtime = Runtime::start().map_err(|missing| self.missing(missing))?;
         let found = platform::devices(&runtime, self).map_err(|missing| self.missing(missing))?;
         Ok((runtime, found))
@@ -64,12 +64,12 @@ impl Backend for OpenclBackend {
     }
 
     fn devices(&self) -> Result<Vec<DeviceInfo>, Reason> {
-        let (_, found) = self.found()?;
+        let (_, found) = self.find_devices()?;
         Ok(found.into_iter().map(|found| found.info).collect())
     }
 
     fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason> {
-        let (runtime, found) = self.found()?;
+        let (runtime, found) = self.find_devices()?;
         let count = found.len();
         let wanted = found.into_iter().nth(index as usize).ok_or_else(|| {
             let id = self.id();

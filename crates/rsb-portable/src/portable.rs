@@ -9,7 +9,7 @@ mod checks;
 mod tensor;
 
 pub(crate) use checks::{
-    Storage, check_buffers, check_patience, check_size, copy, defect, flush_bytes, on_cpu, unsupported,
+    Storage, check_buffers, check_patience, check_size, copy, defect, flush_bytes, on_cpu, unsupported_error,
 };
 
 use rsb_model::{DeviceType, Dtype};
@@ -159,7 +159,7 @@ impl Module {
 
 /// Why there are no transfers both ways at once.
 pub(crate) fn both_ways_at_once() -> DeviceError {
-    unsupported(
+    unsupported_error(
         "transfers both ways at once",
         "a device has one queue on this backend here",
         "measure each direction alone, or the GPU through its vendor's runtime (--backend rocm or cuda)",
@@ -178,14 +178,14 @@ pub(crate) fn plan(operation: &Operation, options: &Options, target: Target) -> 
         Operation::Normalize(op) => planner.normalize(op)?,
         Operation::Rearrange(op) => planner.rearrange(op)?,
         Operation::Gather(_) => {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 "rows of a table by their indices",
                 "the portable kernels have no such lookup",
                 "leave the vocabulary out, or measure with --backend rocm, cuda or cpu",
             ));
         }
         Operation::Attention(_) => {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 "attention in one kernel",
                 "the portable kernels have none",
                 "choose attention=staged, or measure with --backend rocm, cuda or cpu",
@@ -193,9 +193,9 @@ pub(crate) fn plan(operation: &Operation, options: &Options, target: Target) -> 
         }
         Operation::Convolution(op) => tensor::convolution(op)?,
         Operation::Gemm(op) => planner.gemm(op)?,
-        Operation::Quantized(op) => planner.quantized(op)?,
+        Operation::Quantized(op) => planner.quantized_product(op)?,
         _ => {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 operation.name(),
                 "it is no kernel of a device",
                 "measure it on the CPU, with --backend cpu",
@@ -207,7 +207,7 @@ pub(crate) fn plan(operation: &Operation, options: &Options, target: Target) -> 
         return Ok(plan);
     }
     let known = plan.module.dtypes().iter().map(|dtype| dtype.as_str()).collect::<Vec<_>>().join(", ");
-    Err(unsupported(
+    Err(unsupported_error(
         &format!("{} of {}", operation.name(), plan.dtype),
         format!("there are portable kernels for {known}"),
         "choose one of these data types",
@@ -265,7 +265,7 @@ impl Planner<'_> {
             _ => "choose one of these, or auto",
         };
         let why = format!("on this backend there are {}", chooses.join(" and "));
-        Err(unsupported(&format!("{} by {name}", operation.name()), why, cure))
+        Err(unsupported_error(&format!("{} by {name}", operation.name()), why, cure))
     }
 
     /// Refuses rows that do not end where a kernel can stop writing.
@@ -273,7 +273,7 @@ impl Planner<'_> {
         if dtype.bytes(columns).is_multiple_of(self.target.store_bytes) {
             return Ok(());
         }
-        Err(unsupported(
+        Err(unsupported_error(
             &format!("{what} of {dtype} in rows of {columns}"),
             format!("this backend writes {} bytes at once, and rows end between", self.target.store_bytes),
             "choose rows of even length",
@@ -282,7 +282,7 @@ impl Planner<'_> {
 
     fn stream(&self, op: &MemoryStream) -> Result<Plan, DeviceError> {
         if op.stores == Stores::NonTemporal {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 "stores around the caches",
                 "this backend's language has none",
                 "leave `stores` at temporal, or measure on the CPU, with --backend cpu",
@@ -336,7 +336,7 @@ impl Planner<'_> {
                 ("rsb_peak_matrix", MATRIX_PIECE, "native-matrix")
             }
             Some("matrix") => {
-                return Err(unsupported(
+                return Err(unsupported_error(
                     &format!("matrix units for {}", op.dtype),
                     "this backend shows none of the device's (on vulkan: VK_KHR_cooperative_matrix for f16)",
                     "measure the engine `vector`, or use the GPU's native runtime or a newer driver",
@@ -345,7 +345,7 @@ impl Planner<'_> {
             _ => ("rsb_peak_vector", PeakArithmetic::UNIT, "native-vector"),
         };
         if !op.operations.is_multiple_of(piece) {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 &format!("{} operations", op.operations),
                 format!("a piece of work has {piece}"),
                 "choose a multiple of it",

@@ -35,7 +35,7 @@ use rsb_device::device::{Backend, Device, DeviceInfo};
 pub struct VulkanBackend;
 
 impl VulkanBackend {
-    fn found() -> Result<(Rc<Instance>, Vec<PhysicalCandidate>), Reason> {
+    fn find_devices() -> Result<(Rc<Instance>, Vec<PhysicalCandidate>), Reason> {
         let instance = Instance::start()?;
         let found = info::devices(&instance)?;
         Ok((instance, found))
@@ -48,12 +48,12 @@ impl Backend for VulkanBackend {
     }
 
     fn devices(&self) -> Result<Vec<DeviceInfo>, Reason> {
-        let (_instance, found) = Self::found()?;
+        let (_instance, found) = Self::find_devices()?;
         Ok(found.into_iter().map(|found| found.info).collect())
     }
 
     fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason> {
-        let (instance, found) = Self::found()?;
+        let (instance, found) = Self::find_devices()?;
         let count = found.len();
         let wanted = found.into_iter().nth(index as usize).ok_or_else(|| {
             Reason::new(

@@ -21,7 +21,7 @@ mod linker;
 mod rules;
 
 pub use crate::gpu::intel::IntelSensors;
-pub use facts::{Access, DeviceFile, Facts, HostFacts, Library, Remnant, Stale};
+pub use facts::{Access, DeviceFile, DoctorInput, HostFacts, Library, Remnant, Stale};
 pub use rules::{findings, limits};
 
 /// Variables that decide what programs see of the GPUs and of ROCm.
@@ -34,11 +34,11 @@ pub fn examine(options: &ProbeOptions) -> Vec<Finding> {
 }
 
 /// Gathers what there is to judge.
-pub fn facts(options: &ProbeOptions) -> Facts {
+pub fn facts(options: &ProbeOptions) -> DoctorInput {
     facts_of(&Arc::new(Host::of(options)))
 }
 
-fn facts_of(host: &Arc<Host>) -> Facts {
+fn facts_of(host: &Arc<Host>) -> DoctorInput {
     let deadline = Instant::now() + HANG_LIMIT;
     let bus = Arc::clone(host);
     let sensors = Pending::start(move |report| report(intel_sensors(&bus)));
@@ -57,7 +57,7 @@ fn facts_of(host: &Arc<Host>) -> Facts {
     let installations = environment.rocm_installations;
     let host = software.latest(deadline).map(|found| HostFacts { installations, ..found });
     let intel_sensors = sensors.latest(deadline).unwrap_or_default();
-    Facts { gpus: environment.gpus, unread_gpus: environment.unread_gpus, has_kfd, has_drm, host, intel_sensors }
+    DoctorInput { gpus: environment.gpus, unread_gpus: environment.unread_gpus, has_kfd, has_drm, host, intel_sensors }
 }
 
 /// What i915 and xe tell. A GPU that sleeps is not asked, nor one that another driver has taken.

@@ -31,7 +31,7 @@ use kfd::Node;
 use sysfs_gpu::SysfsGpu;
 
 /// GPUs being read.
-pub(crate) struct Started {
+pub(crate) struct PendingGpuScan {
     gpus: Vec<GpuQuery<SysfsGpu>>,
     nodes: Vec<GpuQuery<Node>>,
     runtimes: Pending<Runtimes>,
@@ -49,7 +49,7 @@ pub(crate) struct GpuInventory {
 }
 
 /// Begins to read every GPU of `host`; finding them may take half of the time until `deadline`.
-pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> Started {
+pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> PendingGpuScan {
     let (listing, own, installed) = (Arc::clone(host), Arc::clone(host), Arc::clone(host));
     let dirs = Pending::start(move |report| {
         let in_drm = sysfs_gpu::in_drm(&listing);
@@ -72,7 +72,7 @@ pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> Started {
         GpuQuery { place, reading: Pending::start(move |report| kfd::read(&dir, number, report)) }
     };
     let nodes = list(nodes, "the compute driver's list of GPUs", listed, &mut unread).into_iter().map(read).collect();
-    Started { gpus, nodes, runtimes, unread }
+    PendingGpuScan { gpus, nodes, runtimes, unread }
 }
 
 /// A list of directories, as far as it has come by `deadline`.
@@ -89,7 +89,7 @@ fn list<T: Default + Send + 'static>(
     dirs.unwrap_or_default()
 }
 
-impl Started {
+impl PendingGpuScan {
     /// What has been read by `deadline`.
     pub(crate) fn finish(self, deadline: Instant) -> GpuInventory {
         let (gpus, unread_gpus) = gather(self.gpus, deadline);

@@ -94,7 +94,7 @@ pub fn environment(options: &ProbeOptions) -> Environment {
 /// The caches that the compute units of the GPU at `address` share (`0000:03:00.0`), nearest first, from AMD's compute
 /// driver and a table by PCI id; none where neither knows.
 pub fn gpu_caches(options: &ProbeOptions, address: &str) -> Vec<rsb_model::environment::Cache> {
-    gpu::caches::shared(&Host::of(options), address)
+    gpu::caches::shared_caches(&Host::of(options), address)
 }
 
 /// The interpreter that framework workloads start: by variable, active environment, the environment that this project
@@ -105,7 +105,7 @@ pub fn python_program() -> Option<std::path::PathBuf> {
 
 /// What a flag or a variable of this project names as the interpreter, whether or not it is one.
 pub fn named_python() -> Option<std::path::PathBuf> {
-    python::named(&Host::here())
+    python::configured_program(&Host::here())
 }
 
 /// Names the interpreter for the rest of this process, before every variable: a flag did. The first choice stays.

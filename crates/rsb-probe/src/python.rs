@@ -39,8 +39,8 @@ pub(crate) fn program(host: &Host) -> Option<PathBuf> {
 }
 
 /// What a flag or a variable of this project names, whether or not it is an interpreter.
-pub(crate) fn named(host: &Host) -> Option<PathBuf> {
-    find::named(host).map(PathBuf::from)
+pub(crate) fn configured_program(host: &Host) -> Option<PathBuf> {
+    find::configured_program(host).map(PathBuf::from)
 }
 
 /// Where the environment lies that this project makes for its user.

@@ -64,13 +64,13 @@ pub(crate) fn roots(host: &Host) -> Vec<PathBuf> {
     let mut roots: Vec<PathBuf> = named.map(PathBuf::from).collect();
     let Some(opt) = host.path("/opt") else { return roots };
     roots.extend([opt.join("rocm"), opt.join("rocm/core")]);
-    roots.extend(versioned(&opt.join("rocm"), "core-"));
-    roots.extend(versioned(&opt, "rocm-"));
+    roots.extend(versioned_dirs(&opt.join("rocm"), "core-"));
+    roots.extend(versioned_dirs(&opt, "rocm-"));
     roots
 }
 
 /// Directories `rocm-6.4.3` below `/opt`, or `core-7.14` below one installation, newest first.
-pub(crate) fn versioned(dir: &Path, prefix: &str) -> Vec<PathBuf> {
+pub(crate) fn versioned_dirs(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let mut versioned: Vec<String> = entries(dir).into_iter().filter(|name| name.starts_with(prefix)).collect();
     versioned.sort_by_key(|name| std::cmp::Reverse(numbers(name.trim_start_matches(prefix))));
     versioned.into_iter().map(|name| dir.join(name)).collect()
@@ -94,17 +94,17 @@ mod tests {
         version(&installations(host))
     }
 
-    fn found(files: &[(&str, &str)]) -> Option<String> {
+    fn version_of(files: &[(&str, &str)]) -> Option<String> {
         at(&Tree::new(files).host())
     }
 
     #[test]
     fn the_selected_installation_counts_then_the_newest() {
-        assert_eq!(found(&[("opt/rocm/.info/version", "6.4.3-127\n")]).as_deref(), Some("6.4.3"));
+        assert_eq!(version_of(&[("opt/rocm/.info/version", "6.4.3-127\n")]).as_deref(), Some("6.4.3"));
         let two = [("opt/rocm-6.4.3/.info/version", "6.4.3\n"), ("opt/rocm-10.0.0/.info/version", "10.0.0\n")];
-        assert_eq!(found(&two).as_deref(), Some("10.0.0"));
+        assert_eq!(version_of(&two).as_deref(), Some("10.0.0"));
         let selected = [("opt/rocm-6.4.3/.info/version", "6.4.3"), ("opt/rocm/.info/version", "5.7.1-98")];
-        assert_eq!(found(&selected).as_deref(), Some("5.7.1"));
+        assert_eq!(version_of(&selected).as_deref(), Some("5.7.1"));
     }
 
     #[test]
@@ -138,15 +138,18 @@ mod tests {
     #[test]
     fn a_distributions_library_tells_major_and_minor() {
         let library = "usr/lib/x86_64-linux-gnu/libamdhip64.so.5.7.31921";
-        assert_eq!(found(&[(library, ""), ("usr/lib/x86_64-linux-gnu/libamdhip64.so.5", "")]).as_deref(), Some("5.7"));
-        assert_eq!(found(&[("usr/lib/x86_64-linux-gnu/libamdhip64.so.5", "")]), None);
+        assert_eq!(
+            version_of(&[(library, ""), ("usr/lib/x86_64-linux-gnu/libamdhip64.so.5", "")]).as_deref(),
+            Some("5.7")
+        );
+        assert_eq!(version_of(&[("usr/lib/x86_64-linux-gnu/libamdhip64.so.5", "")]), None);
     }
 
     #[test]
     fn nonsense_is_unknown() {
         for content in ["", "\n", "unknown", "6", "6.x", "..", "<html>"] {
-            assert_eq!(found(&[("opt/rocm/.info/version", content)]), None, "{content:?}");
+            assert_eq!(version_of(&[("opt/rocm/.info/version", content)]), None, "{content:?}");
         }
-        assert_eq!(found(&[]), None);
+        assert_eq!(version_of(&[]), None);
     }
 }

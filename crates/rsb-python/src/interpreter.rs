@@ -33,7 +33,7 @@ pub(crate) fn start(program: &Path, sources: &Path) -> Result<(), String> {
     };
     // SAFETY: `status` is what Python just returned.
     if unsafe { ffi::PyStatus_Exception(status) } != 0 {
-        return Err(said(&status));
+        return Err(status_message(&status));
     }
     let inserted = Python::attach(|py| {
         let path = py.import("sys")?.getattr("path")?;
@@ -43,7 +43,7 @@ pub(crate) fn start(program: &Path, sources: &Path) -> Result<(), String> {
     inserted.map_err(|error| error.to_string())
 }
 
-fn said(status: &ffi::PyStatus) -> String {
+fn status_message(status: &ffi::PyStatus) -> String {
     if status.err_msg.is_null() {
         return "it did not say why".to_owned();
     }

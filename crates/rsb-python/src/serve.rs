@@ -64,7 +64,7 @@ fn converse(py: Python<'_>, answers: &mut impl Write, adjust: Adjust) -> PyResul
             Ok(Request::Sample { iters }) => worker.sample(iters)?,
             _ => worker.answer(&line)?,
         };
-        let answer = adjusted(answer, prepared.as_ref(), adjust);
+        let answer = adjust_response(answer, prepared.as_ref(), adjust);
         say(answers, &answer)?;
         match (request, answer) {
             (Ok(Request::Prepare { case }), _) => prepared = Some(case.id),
@@ -112,7 +112,7 @@ impl<'py> Worker<'py> {
 }
 
 /// The answer with what this side knows of it.
-fn adjusted(response: Response, case: Option<&CaseId>, adjust: Adjust) -> Response {
+fn adjust_response(response: Response, case: Option<&CaseId>, adjust: Adjust) -> Response {
     match (response, case) {
         (Response::Sampled { time_ns }, Some(case)) => Response::Sampled { time_ns: adjust(case, time_ns) },
         (Response::Finished { mut fields }, _) => {
@@ -159,10 +159,10 @@ mod tests {
     fn the_time_of_a_sample_alone_is_adjusted() {
         let id = CaseId::from_segments(&["component_specific", "pytorch"]);
         let twice: Adjust = |_, time_ns| 2.0 * time_ns;
-        let sampled = adjusted(Response::Sampled { time_ns: 1.5 }, Some(&id), twice);
+        let sampled = adjust_response(Response::Sampled { time_ns: 1.5 }, Some(&id), twice);
         assert_eq!(sampled, Response::Sampled { time_ns: 3.0 });
         let reason = Reason::new("a", "b", "c");
         let failed = Response::Failed { reason };
-        assert_eq!(adjusted(failed.clone(), Some(&id), twice), failed);
+        assert_eq!(adjust_response(failed.clone(), Some(&id), twice), failed);
     }
 }

@@ -41,12 +41,12 @@ pub struct Column<'a> {
     /// The backend, or the device where the hardware shows itself twice through one backend.
     pub heading: String,
     /// Whose figures these are.
-    pub standing: Standing,
+    pub standing: ColumnRole,
 }
 
 /// How a column takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ColumnRole {
     /// The runtime of the hardware's vendor, which others are compared with.
     Native,
     /// Another way to the same hardware.
@@ -92,7 +92,7 @@ pub enum Entry<'a> {
 }
 
 /// The comparisons that `run` holds, GPUs first.
-pub fn compared(run: &Run) -> Vec<Hardware<'_>> {
+pub fn group_by_hardware(run: &Run) -> Vec<Hardware<'_>> {
     let mut groups: Vec<Vec<&RunDevice>> = Vec::new();
     for device in &run.devices {
         match groups.iter_mut().find(|group| belongs(device, group)) {
@@ -127,7 +127,7 @@ fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
             backend if count(backend) == 1 => backend.as_str().to_owned(),
             _ => device.device.to_string(),
         },
-        standing: if Some(device.backend()) == native { Standing::Native } else { Standing::Other },
+        standing: if Some(device.backend()) == native { ColumnRole::Native } else { ColumnRole::Other },
     };
     let mut columns: Vec<Column<'a>> = devices.iter().map(column).collect();
     let beside = run.devices.iter().filter(|device| device.backend() == BackendId::Cpu);
@@ -135,7 +135,7 @@ fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
         device: device.device,
         name: &device.name,
         heading: "cpu".to_owned(),
-        standing: Standing::Aside,
+        standing: ColumnRole::Aside,
     }));
     let rows = rows(run, &columns);
     let with_figures =
@@ -206,7 +206,7 @@ fn entry(result: &BenchmarkResult) -> Entry<'_> {
 fn rank(row: &mut Row<'_>, columns: &[Column<'_>]) {
     let ranked = |cell: &Entry<'_>, column: &Column<'_>| match cell {
         Entry::Figure { field, value, outcome: Outcome::Measured, .. }
-            if column.standing != Standing::Aside && *value > 0.0 && value.is_finite() =>
+            if column.standing != ColumnRole::Aside && *value > 0.0 && value.is_finite() =>
         {
             Some((*field, *value))
         }
@@ -214,7 +214,7 @@ fn rank(row: &mut Row<'_>, columns: &[Column<'_>]) {
     };
     let figures: Vec<Option<(&'static Field, f64)>> =
         row.cells.iter().zip(columns).map(|(cell, column)| ranked(cell, column)).collect();
-    let native = columns.iter().position(|column| column.standing == Standing::Native);
+    let native = columns.iter().position(|column| column.standing == ColumnRole::Native);
     let of_native = native.and_then(|index| figures.get(index).copied().flatten());
     let Some((field, reference)) = of_native.or_else(|| best(figures.iter().flatten())) else { return };
     for (cell, figure) in row.cells.iter_mut().zip(&figures) {
@@ -239,7 +239,7 @@ fn best<'f>(figures: impl Iterator<Item = &'f (&'static Field, f64)>) -> Option<
 impl Hardware<'_> {
     /// What a speed of 1 is, in words.
     pub fn reference(&self) -> String {
-        let native = self.columns.iter().find(|column| column.standing == Standing::Native);
+        let native = self.columns.iter().find(|column| column.standing == ColumnRole::Native);
         native.map_or_else(|| "the best of them".to_owned(), |column| column.heading.clone())
     }
 }

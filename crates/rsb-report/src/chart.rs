@@ -323,7 +323,7 @@ impl Dataset {
 
     /// With a name for the legend.
     #[must_use]
-    pub fn named(mut self, name: impl Into<String>) -> Self {
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
@@ -331,7 +331,7 @@ impl Dataset {
 
 impl Chart {
     /// The datasets that the legend names: those with a name and at least one point.
-    pub fn named(&self) -> impl Iterator<Item = &Dataset> {
+    pub fn legend_datasets(&self) -> impl Iterator<Item = &Dataset> {
         self.datasets.iter().filter(|dataset| !dataset.name.is_empty() && !dataset.points.is_empty())
     }
 

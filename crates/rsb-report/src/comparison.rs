@@ -121,7 +121,7 @@ pub fn table(shown: &[&Comparison]) -> Table {
 }
 
 /// Returns a row for each of `shown` for a terminal, and the reasons that their verdicts refer to by number.
-fn numbered(shown: &[&Comparison], style: Style) -> (Table, Vec<String>) {
+fn table_with_reasons(shown: &[&Comparison], style: Style) -> (Table, Vec<String>) {
     let (mut table, mut reasons) = (empty_table(), Vec::new());
     let names = Shortener::of(shown.iter().map(|row| &row.id));
     let has_metrics = has_metrics(shown);
@@ -172,9 +172,9 @@ fn cells(comparison: &Comparison, name: String, verdict: &str, has_metrics: bool
         Cell::from(if has_metrics { comparison.metric.as_str() } else { "" }),
         Cell::from(quantity(comparison.baseline_value)),
         Cell::from(quantity(comparison.current_value)),
-        Cell::toned(comparison.difference_percent.map_or_else(String::new, format_percent), tone),
-        Cell::toned(comparison.confidence_interval.map_or_else(String::new, format_interval), Tone::Dim),
-        Cell::toned(verdict, tone),
+        Cell::with_tone(comparison.difference_percent.map_or_else(String::new, format_percent), tone),
+        Cell::with_tone(comparison.confidence_interval.map_or_else(String::new, format_interval), Tone::Dim),
+        Cell::with_tone(verdict, tone),
     ]
 }
 
@@ -246,7 +246,7 @@ pub fn verdict_sentence(result: &ComparisonResult) -> (Tone, String) {
     let count = |wanted: &[Verdict]| result.comparisons.iter().filter(|c| wanted.contains(&c.verdict)).count();
     let all = format_count(result.comparisons.len(), "comparison", "comparisons");
     let sentence = match result.verdict {
-        Verdict::Regressed => format!("REGRESSED: {}.", regressed(result, &all)),
+        Verdict::Regressed => format!("REGRESSED: {}.", describe_regressions(result, &all)),
         Verdict::Inconclusive | Verdict::NotComparable => {
             let undecided = count(&[Verdict::Inconclusive, Verdict::NotComparable]);
             format!("NO VERDICT: {}.", undecided_parts(result, undecided, &all))
@@ -257,7 +257,7 @@ pub fn verdict_sentence(result: &ComparisonResult) -> (Tone, String) {
     (tone(result.verdict), sentence)
 }
 
-fn regressed(result: &ComparisonResult, all: &str) -> String {
+fn describe_regressions(result: &ComparisonResult, all: &str) -> String {
     let mut parts = Vec::new();
     // A missed target is counted with the targets.
     let is_worse =
@@ -387,7 +387,7 @@ pub fn text(result: &ComparisonResult, style: Style, detail: Detail) -> String {
     let listing = listing(result, detail);
     let head = style.wrap(&format!("{TITLE} {}", head(result)), 0);
     let mut out = head.replacen(TITLE, &style.paint(Tone::Strong, TITLE), 1) + "\n";
-    let (table, reasons) = numbered(&listing.shown, style);
+    let (table, reasons) = table_with_reasons(&listing.shown, style);
     if !table.is_empty() {
         out.push_str(&table.text(style));
         for (index, reason) in reasons.iter().enumerate() {

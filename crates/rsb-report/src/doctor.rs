@@ -83,7 +83,7 @@ pub const fn tone(severity: FindingSeverity) -> Tone {
 mod tests {
     use super::*;
 
-    fn found() -> Vec<Finding> {
+    fn sample_findings() -> Vec<Finding> {
         vec![
             Finding::new(
                 FindingSeverity::Error,
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_page() {
-        insta::assert_snapshot!(text(&found(), Style { width: 80, ..Style::PLAIN }), @r"
+        insta::assert_snapshot!(text(&sample_findings(), Style { width: 80, ..Style::PLAIN }), @r"
         error    ada may not use /dev/kfd
                  it is of the group render, and this process may not read and write it
                  cure: sudo usermod -aG render ada, and log in again
@@ -124,14 +124,14 @@ mod tests {
     #[test]
     fn the_last_line_says_it_all() {
         let last = |findings: &[Finding]| text(findings, Style::PLAIN).lines().last().map(str::to_owned);
-        assert_eq!(last(&found()[1..]).as_deref(), Some("No error: 1 warning, 1 as it should be."));
-        assert_eq!(last(&found()[2..]).as_deref(), Some("Nothing is wrong, 1 as it should be."));
+        assert_eq!(last(&sample_findings()[1..]).as_deref(), Some("No error: 1 warning, 1 as it should be."));
+        assert_eq!(last(&sample_findings()[2..]).as_deref(), Some("Nothing is wrong, 1 as it should be."));
         assert_eq!(last(&[]).as_deref(), Some("Nothing is wrong."));
     }
 
     #[test]
     fn the_document_counts_each_severity() {
-        let document: serde_json::Value = serde_json::from_str(&json(&found()).unwrap()).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&json(&sample_findings()).unwrap()).unwrap();
         assert_eq!(document["format_version"], 3);
         assert_eq!(document["summary"], serde_json::json!({ "error": 1, "warning": 1, "note": 0, "ok": 1 }));
         assert_eq!(document["findings"][0]["severity"], "error");

@@ -21,13 +21,13 @@ pub enum ReportError {
 /// # Errors
 /// When `value` has no form in JSON.
 pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, ReportError> {
-    let mut text = escaped(serde_json::to_string_pretty(&serde_json::to_value(value)?)?);
+    let mut text = escape_control_chars(serde_json::to_string_pretty(&serde_json::to_value(value)?)?);
     text.push('\n');
     Ok(text)
 }
 
 /// JSON in which what a terminal would obey is written as its number. It stands in strings alone, and means the same.
-fn escaped(text: String) -> String {
+fn escape_control_chars(text: String) -> String {
     let is_hidden = |c: char| c != '\n' && is_disguise(c);
     if !text.contains(is_hidden) {
         return text;

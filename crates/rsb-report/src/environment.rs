@@ -53,7 +53,7 @@ fn sections(environment: &Environment) -> Vec<Section> {
     } else if has_no_gpu(environment) {
         sections.push(("Tree".to_owned(), vec![no_gpus()]));
     }
-    let reached = if has_host { gpus::Reach::Looked } else { gpus::Reach::Unknown };
+    let reached = if has_host { gpus::BackendDiscovery::Looked } else { gpus::BackendDiscovery::Unknown };
     sections.extend(gpus::sections(&environment.gpus, reached));
     if !environment.unread_gpus.is_empty() {
         sections.push(("Not read".to_owned(), environment.unread_gpus.iter().map(unread).collect()));
@@ -86,7 +86,7 @@ fn has_no_gpu(environment: &Environment) -> bool {
 
 /// `card0 does not answer; asked for its clocks`.
 fn unread(gpu: &UnreadGpu) -> (String, Option<String>) {
-    entry("GPU", Some(format!("{} {}; asked for {}", gpu.place, gpu.answer.said(1), gpu.asked)))
+    entry("GPU", Some(format!("{} {}; asked for {}", gpu.place, gpu.answer.describe(1), gpu.asked)))
 }
 
 fn entry(name: &str, value: Option<String>) -> (String, Option<String>) {

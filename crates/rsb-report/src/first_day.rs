@@ -54,8 +54,8 @@ fn table(checks: &[CheckResult], names_devices: bool) -> Table {
     ];
     let mut table = Table::new(columns);
     for check in checks {
-        let number = Cell::toned(check.number.to_string(), Tone::Strong);
-        table.push([number, Cell::toned(&check.name, Tone::Strong), status_cell(check.status)]);
+        let number = Cell::with_tone(check.number.to_string(), Tone::Strong);
+        table.push([number, Cell::with_tone(&check.name, Tone::Strong), status_cell(check.status)]);
         if let Some(reason) = &check.reason {
             table.note(reason.to_string());
             continue;
@@ -106,7 +106,7 @@ fn add_values(table: &mut Table, check: &CheckResult, names_devices: bool) {
         counts.push(format!("{skipped} skipped"));
     }
     if !counts.is_empty() {
-        table.push([Cell::default(), Cell::toned(format!("  {}", counts.join(", ")), Tone::Dim)]);
+        table.push([Cell::default(), Cell::with_tone(format!("  {}", counts.join(", ")), Tone::Dim)]);
     }
 }
 
@@ -117,7 +117,7 @@ fn status_cell(status: CheckStatus) -> Cell {
         CheckStatus::Failed => Tone::Bad,
         CheckStatus::Skipped => Tone::Dim,
     };
-    Cell::toned(status.as_str(), tone)
+    Cell::with_tone(status.as_str(), tone)
 }
 
 fn found_cell(value: &CheckValue) -> Cell {

@@ -35,7 +35,11 @@ fn first_run() -> Run {
     let mut run = sample::run();
     run.benchmarks.retain(|result| result.outcome == Outcome::Measured);
     for (backend, reason) in missing() {
-        run.benchmarks.push(sample::unmeasured(&format!("gpu_performance/all/{backend}"), Outcome::Skipped, reason));
+        run.benchmarks.push(sample::unmeasured_case(
+            &format!("gpu_performance/all/{backend}"),
+            Outcome::Skipped,
+            reason,
+        ));
     }
     run
 }

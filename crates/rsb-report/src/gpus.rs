@@ -8,7 +8,7 @@ use crate::number::format_quantity;
 
 /// Whether it is known how the GPUs can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum BackendDiscovery {
     /// The runtimes of the host were looked at.
     Looked,
     /// Only a tree was read.
@@ -18,7 +18,7 @@ pub(crate) enum Reach {
 type Lines = Vec<(String, Option<String>)>;
 
 /// A section for each kind of GPU.
-pub(crate) fn sections(gpus: &[Gpu], reach: Reach) -> Vec<Section> {
+pub(crate) fn sections(gpus: &[Gpu], reach: BackendDiscovery) -> Vec<Section> {
     let mut groups: Vec<(Lines, Vec<&Gpu>)> = Vec::new();
     for gpu in gpus {
         let lines = common(gpu, reach);
@@ -62,7 +62,7 @@ fn entry(name: &str, value: Option<String>) -> (String, Option<String>) {
 }
 
 /// What GPUs of one kind have in common.
-fn common(gpu: &Gpu, reach: Reach) -> Lines {
+fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
     let mut lines =
         vec![entry("model", Some(model(gpu))), entry("compute", compute(gpu)), entry("memory", memory(gpu))];
     // Inside of a CPU there is no link worth a word.
@@ -82,7 +82,7 @@ fn common(gpu: &Gpu, reach: Reach) -> Lines {
             "state",
             gpu.asleep.filter(|asleep| *asleep).map(|_| "asleep; clocks, links and sensors were not asked".to_owned()),
         ),
-        ("reached by", reached(gpu, reach)),
+        ("reached by", reachable_backends(gpu, reach)),
     ];
     lines.extend(more.into_iter().filter(|(_, value)| value.is_some()).map(|(name, value)| entry(name, value)));
     lines
@@ -160,10 +160,10 @@ fn errors(count: EccCount) -> String {
     format!("{} not corrected, {} corrected, {} set aside", count.uncorrectable, count.correctable, count.deferred)
 }
 
-fn reached(gpu: &Gpu, reach: Reach) -> Option<String> {
+fn reachable_backends(gpu: &Gpu, reach: BackendDiscovery) -> Option<String> {
     match (gpu.backends.as_slice(), reach) {
-        ([], Reach::Unknown) => None,
-        ([], Reach::Looked) => Some("no runtime".to_owned()),
+        ([], BackendDiscovery::Unknown) => None,
+        ([], BackendDiscovery::Looked) => Some("no runtime".to_owned()),
         (backends, _) => Some(backends.join(", ")),
     }
 }
@@ -182,13 +182,13 @@ fn own(members: &[&Gpu]) -> Lines {
         lines.push(entry(if addresses.len() == 1 { "address" } else { "addresses" }, Some(addresses.join(", "))));
     }
     for kind in ["xgmi", "pcie"] {
-        lines.extend(joined(members, kind));
+        lines.extend(link_lines(members, kind));
     }
     lines
 }
 
 /// The GPUs that links of one kind join. Where they form closed groups, the groups are named, else each GPU's peers.
-fn joined(members: &[&Gpu], kind: &str) -> Lines {
+fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
     let peers = |gpu: &Gpu| -> Vec<u32> {
         gpu.links.iter().filter(|link| link.kind == kind).filter_map(|link| link.peer).collect()
     };
@@ -254,18 +254,18 @@ mod tests {
         Gpu { index, links: peers.iter().map(link).collect(), ..Gpu::default() }
     }
 
-    fn shown(gpus: &[Gpu], kind: &str) -> Vec<String> {
+    fn link_values(gpus: &[Gpu], kind: &str) -> Vec<String> {
         let members: Vec<&Gpu> = gpus.iter().collect();
-        joined(&members, kind).into_iter().filter_map(|(_, value)| value).collect()
+        link_lines(&members, kind).into_iter().filter_map(|(_, value)| value).collect()
     }
 
     #[test]
     fn closed_groups_are_named_and_open_ones_listed() {
         let pairs = [(0, 1), (1, 0), (2, 3), (3, 2)].map(|(index, peer)| with_peers(index, "xgmi", &[peer]));
-        assert_eq!(shown(&pairs, "xgmi"), ["joins GPUs 0, 1, and GPUs 2, 3; 50.0 GB/s each way"]);
+        assert_eq!(link_values(&pairs, "xgmi"), ["joins GPUs 0, 1, and GPUs 2, 3; 50.0 GB/s each way"]);
         let chain = [with_peers(0, "xgmi", &[1]), with_peers(1, "xgmi", &[0, 2]), with_peers(2, "xgmi", &[1])];
-        assert_eq!(shown(&chain, "xgmi"), ["GPUs 0, 2 with 1; 50.0 GB/s each way"]);
-        assert_eq!(shown(&chain, "pcie"), Vec::<String>::new());
+        assert_eq!(link_values(&chain, "xgmi"), ["GPUs 0, 2 with 1; 50.0 GB/s each way"]);
+        assert_eq!(link_values(&chain, "pcie"), Vec::<String>::new());
     }
 
     #[test]

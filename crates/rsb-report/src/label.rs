@@ -145,7 +145,7 @@ pub fn roofline_text(result: &BenchmarkResult) -> String {
 }
 
 /// The results that have figures which may be compared with one another.
-pub(crate) fn measured(run: &Run) -> impl Iterator<Item = &BenchmarkResult> {
+pub(crate) fn measured_results(run: &Run) -> impl Iterator<Item = &BenchmarkResult> {
     run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured)
 }
 

@@ -63,7 +63,7 @@ pub use html::{PageLook, PageTheme};
 pub use list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 pub use matrix::CaseRow;
 pub use number::{format_percent, format_quantity, format_time};
-pub use picture::{Glyphs, Ink, Picture, picture};
+pub use picture::{Glyphs, Picture, StyledText, picture};
 #[cfg(feature = "png")]
 pub use png::{PngError, png};
 pub use report::{Report, ReportPart};

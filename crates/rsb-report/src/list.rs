@@ -90,7 +90,7 @@ pub struct ComparisonRow {
 const SHORT_COMMIT: usize = 9;
 
 fn commit(commit: Option<&str>) -> Cell {
-    Cell::toned(commit.unwrap_or_default().chars().take(SHORT_COMMIT).collect::<String>(), Tone::Dim)
+    Cell::with_tone(commit.unwrap_or_default().chars().take(SHORT_COMMIT).collect::<String>(), Tone::Dim)
 }
 
 fn or_nothing(table: &Table, style: Style, nothing: &str) -> String {
@@ -168,7 +168,7 @@ pub fn runs_table(rows: &[RunRow]) -> Table {
         Column::right("failed"),
         Column::elided("machine"),
     ]);
-    let toned = |count: usize, tone| Cell::toned(count.to_string(), if count > 0 { tone } else { Tone::Dim });
+    let toned = |count: usize, tone| Cell::with_tone(count.to_string(), if count > 0 { tone } else { Tone::Dim });
     for row in rows {
         table.push([
             Cell::from(&row.run_id),
@@ -178,7 +178,7 @@ pub fn runs_table(rows: &[RunRow]) -> Table {
             toned(row.measured, Tone::Plain),
             toned(row.skipped, Tone::Caution),
             toned(row.failed, Tone::Bad),
-            Cell::toned(&row.machine, Tone::Dim),
+            Cell::with_tone(&row.machine, Tone::Dim),
         ]);
     }
     table
@@ -210,7 +210,7 @@ pub fn baselines_table(rows: &[BaselineRow]) -> Table {
             commit(row.commit.as_deref()),
             Cell::from(row.cases.to_string()),
             Cell::from(row.replicates.to_string()),
-            Cell::toned(&row.machine, Tone::Dim),
+            Cell::with_tone(&row.machine, Tone::Dim),
         ]);
     }
     table
@@ -236,7 +236,7 @@ pub fn comparisons_table(rows: &[ComparisonRow]) -> Table {
     for row in rows {
         table.push([
             Cell::from(format_moment(row.timestamp)),
-            Cell::toned(row.verdict.as_str(), tone(row.verdict)),
+            Cell::with_tone(row.verdict.as_str(), tone(row.verdict)),
             Cell::from(&row.baseline),
             Cell::from(&row.current),
         ]);

@@ -100,7 +100,7 @@ fn runnable(rows: &[&CaseRow], detail: Detail) -> Table {
         if let Some(first) = running.first() {
             let about = if detail == Detail::Full { &first.about } else { gist(&first.about) };
             let backends = distinct(&running, |row| if row.backend == ANY { "python" } else { &row.backend });
-            table.push([Cell::from(benchmark), Cell::toned(backends.join(" "), Tone::Good), Cell::from(about)]);
+            table.push([Cell::from(benchmark), Cell::with_tone(backends.join(" "), Tone::Good), Cell::from(about)]);
         }
     }
     table
@@ -120,7 +120,7 @@ fn missing_backends(absent: &[&str], rows: &[&CaseRow], detail: Detail) -> Table
         // Benchmarks that never run on the backend have reasons of their own, which fewer rows share.
         let shared = |reason: &&&Reason| reasons.iter().filter(|other| *other == *reason).count();
         let Some(reason) = reasons.iter().rev().max_by_key(shared) else { continue };
-        table.push([Cell::toned(backend, Tone::Caution), Cell::from(&reason.what)]);
+        table.push([Cell::with_tone(backend, Tone::Caution), Cell::from(&reason.what)]);
         if detail == Detail::Full {
             table.note(format!("{}; {}", reason.why, reason.cure));
         }

@@ -20,7 +20,7 @@ pub fn shorten_names<'n>(names: impl IntoIterator<Item = &'n str>, width: usize)
     for (name, form) in forms.iter().filter(|(name, _)| columns(name) > width) {
         let form = Name::parse(form);
         let weights = form.weights(&all);
-        let text = form.without_parts(&all, &weights, width).unwrap_or_else(|| form.squeezed(&all, width));
+        let text = form.without_parts(&all, &weights, width).unwrap_or_else(|| form.squeeze(&all, width));
         short.insert((*name).to_owned(), text);
     }
     short
@@ -56,7 +56,7 @@ struct Name<'n> {
 }
 
 /// How a part is shown.
-enum Shown {
+enum PartDisplay {
     Whole,
     /// Only its first and last characters.
     Ends {
@@ -83,7 +83,7 @@ impl<'n> Name<'n> {
     fn without_parts(&self, all: &[Self], weights: &[usize], width: usize) -> Option<String> {
         let mut choices = self.choices();
         choices.sort_by_cached_key(|kept| self.loss(*kept, all, weights));
-        let shown = choices.into_iter().map(|kept| self.shown(kept));
+        let shown = choices.into_iter().map(|kept| self.display_parts(kept));
         let mut fitting = shown.filter(|shown| columns(&self.text(shown)) <= width);
         let found = fitting.find(|shown| self.is_unambiguous(shown, all))?;
         Some(self.text(&found))
@@ -105,15 +105,16 @@ impl<'n> Name<'n> {
     }
 
     /// The fewest parts that are unambiguous, the longest of them without their middles.
-    fn squeezed(&self, all: &[Self], width: usize) -> String {
+    fn squeeze(&self, all: &[Self], width: usize) -> String {
         let mut choices = self.choices();
-        choices.sort_by_cached_key(|kept| columns(&self.text(&self.shown(*kept))));
-        let fewest = choices.into_iter().map(|kept| self.shown(kept)).find(|shown| self.is_unambiguous(shown, all));
-        let mut shown = fewest.unwrap_or_else(|| self.shown(u32::MAX));
+        choices.sort_by_cached_key(|kept| columns(&self.text(&self.display_parts(*kept))));
+        let fewest =
+            choices.into_iter().map(|kept| self.display_parts(kept)).find(|shown| self.is_unambiguous(shown, all));
+        let mut shown = fewest.unwrap_or_else(|| self.display_parts(u32::MAX));
         let mut rooms: Vec<usize> = self.parts.iter().map(|part| word(part).chars().count()).collect();
         while columns(&self.text(&shown)) > width {
             let visible = rooms.iter_mut().zip(&mut shown).zip(&self.parts);
-            let visible = visible.filter(|((room, shown), _)| **room > 1 && !matches!(shown, Shown::Hidden));
+            let visible = visible.filter(|((room, shown), _)| **room > 1 && !matches!(shown, PartDisplay::Hidden));
             let Some(((room, shown), part)) = visible.max_by_key(|((room, _), _)| **room) else { break };
             *room -= 1;
             *shown = ends(word(part), *room);
@@ -126,47 +127,49 @@ impl<'n> Name<'n> {
         (1..1 << self.parts.len()).collect()
     }
 
-    fn shown(&self, kept: u32) -> Vec<Shown> {
-        let shown = |index| if is_kept(kept, index) { Shown::Whole } else { Shown::Hidden };
+    fn display_parts(&self, kept: u32) -> Vec<PartDisplay> {
+        let shown = |index| if is_kept(kept, index) { PartDisplay::Whole } else { PartDisplay::Hidden };
         (0..self.parts.len()).map(shown).collect()
     }
 
-    fn text(&self, shown: &[Shown]) -> String {
+    fn text(&self, shown: &[PartDisplay]) -> String {
         let mut text = String::new();
         let mut after_hidden = false;
         for (part, shown) in self.parts.iter().zip(shown) {
             let word = word(part);
             let end = &part[word.len()..];
             match shown {
-                Shown::Whole => text.push_str(part),
-                Shown::Ends { head, tail } => text.extend([head, "…", tail, end]),
-                Shown::Hidden if after_hidden => {
+                PartDisplay::Whole => text.push_str(part),
+                PartDisplay::Ends { head, tail } => text.extend([head, "…", tail, end]),
+                PartDisplay::Hidden if after_hidden => {
                     text.pop();
                     text.push_str(end);
                 }
-                Shown::Hidden => text.extend(["…", end]),
+                PartDisplay::Hidden => text.extend(["…", end]),
             }
-            after_hidden = matches!(shown, Shown::Hidden);
+            after_hidden = matches!(shown, PartDisplay::Hidden);
         }
         text
     }
 
     /// Whether what is shown of this name fits no other of `all`.
-    fn is_unambiguous(&self, shown: &[Shown], all: &[Self]) -> bool {
-        let pattern: Vec<(&str, &Shown)> = self.parts.iter().map(|part| word(part)).zip(shown).collect();
+    fn is_unambiguous(&self, shown: &[PartDisplay], all: &[Self]) -> bool {
+        let pattern: Vec<(&str, &PartDisplay)> = self.parts.iter().map(|part| word(part)).zip(shown).collect();
         all.iter().filter(|name| fits(&pattern, &name.parts)).count() == 1
     }
 }
 
 /// Whether `parts` may be what `pattern` shows.
-fn fits(pattern: &[(&str, &Shown)], parts: &[&str]) -> bool {
+fn fits(pattern: &[(&str, &PartDisplay)], parts: &[&str]) -> bool {
     let Some(((whole, shown), rest)) = pattern.split_first() else { return parts.is_empty() };
     let Some((part, others)) = parts.split_first() else { return false };
     match shown {
-        Shown::Whole => *whole == word(part) && fits(rest, others),
-        Shown::Ends { head, tail } => word(part).starts_with(head) && word(part).ends_with(tail) && fits(rest, others),
-        Shown::Hidden => {
-            let hidden = rest.iter().take_while(|(_, shown)| matches!(shown, Shown::Hidden)).count();
+        PartDisplay::Whole => *whole == word(part) && fits(rest, others),
+        PartDisplay::Ends { head, tail } => {
+            word(part).starts_with(head) && word(part).ends_with(tail) && fits(rest, others)
+        }
+        PartDisplay::Hidden => {
+            let hidden = rest.iter().take_while(|(_, shown)| matches!(shown, PartDisplay::Hidden)).count();
             let rest = rest.get(hidden..).unwrap_or_default();
             (0..=others.len()).any(|more| others.get(more..).is_some_and(|others| fits(rest, others)))
         }
@@ -183,18 +186,18 @@ fn word(part: &str) -> &str {
 }
 
 /// The ends of `word` in `room` columns; the end is longer, since ids differ there.
-fn ends(word: &str, room: usize) -> Shown {
+fn ends(word: &str, room: usize) -> PartDisplay {
     let kept = room.saturating_sub(1);
     let head = kept * 2 / 5;
     let skipped = word.chars().count().saturating_sub(kept - head);
-    Shown::Ends { head: word.chars().take(head).collect(), tail: word.chars().skip(skipped).collect() }
+    PartDisplay::Ends { head: word.chars().take(head).collect(), tail: word.chars().skip(skipped).collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shortened(names: &[&str], width: usize) -> Vec<String> {
+    fn shorten_all(names: &[&str], width: usize) -> Vec<String> {
         let short = shorten_names(names.iter().copied(), width);
         names.iter().map(|name| short.get(*name).cloned().unwrap_or_else(|| (*name).to_owned())).collect()
     }
@@ -202,16 +205,16 @@ mod tests {
     #[test]
     fn whole_parts_are_left_out_and_words_stay_readable() {
         let names = ["tensor-ops gelu/f32/1048576", "tensor-ops relu/f32/1048576", "gemm f32/512x512x512"];
-        assert_eq!(shortened(&names, 24), ["tensor-ops gelu/f32/…", "tensor-ops relu/f32/…", "gemm f32/512x512x512"]);
-        assert_eq!(shortened(&names, 12)[..2], ["… gelu/f32/…", "… relu/f32/…"]);
-        assert_eq!(shortened(&names, 10)[..2], ["… gelu/…", "… relu/…"]);
+        assert_eq!(shorten_all(&names, 24), ["tensor-ops gelu/f32/…", "tensor-ops relu/f32/…", "gemm f32/512x512x512"]);
+        assert_eq!(shorten_all(&names, 12)[..2], ["… gelu/f32/…", "… relu/f32/…"]);
+        assert_eq!(shorten_all(&names, 10)[..2], ["… gelu/…", "… relu/…"]);
     }
 
     #[test]
     fn what_every_name_shares_goes_first() {
         let names = ["memory-bandwidth copy/f32/64MiB", "memory-bandwidth triad/f32/64MiB/stores=non-temporal"];
-        assert_eq!(shortened(&names, 40)[1], "memory-bandwidth triad/…/non-temporal");
-        assert_eq!(shortened(&names, 50)[1], "memory-bandwidth triad/f32/64MiB/non-temporal");
+        assert_eq!(shorten_all(&names, 40)[1], "memory-bandwidth triad/…/non-temporal");
+        assert_eq!(shorten_all(&names, 50)[1], "memory-bandwidth triad/f32/64MiB/non-temporal");
     }
 
     #[test]
@@ -219,8 +222,8 @@ mod tests {
         let names: Vec<String> =
             ["one", "two", "three"].map(|middle| format!("benchmark/{middle}/1024x1024x1024")).into();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        assert_eq!(shortened(&names, 20), ["…/one/1024x1024x1024", "…/two/1024x1024x1024", "benchmark/three/…"]);
-        assert_eq!(shortened(&names, 12), ["…/one/…", "…/two/…", "…/three/…"]);
+        assert_eq!(shorten_all(&names, 20), ["…/one/1024x1024x1024", "…/two/1024x1024x1024", "benchmark/three/…"]);
+        assert_eq!(shorten_all(&names, 12), ["…/one/…", "…/two/…", "…/three/…"]);
     }
 
     #[test]
@@ -237,7 +240,7 @@ mod tests {
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         for width in [16, 20, 32, 52] {
-            let short = shortened(&names, width);
+            let short = shorten_all(&names, width);
             let different: BTreeSet<&String> = short.iter().collect();
             assert_eq!(different.len(), names.len(), "{width}: {short:?}");
             assert!(short.iter().all(|name| columns(name) <= width), "{width}: {short:?}");
@@ -246,13 +249,13 @@ mod tests {
 
     #[test]
     fn a_single_long_part_keeps_its_ends() {
-        assert_eq!(shortened(&["amd-epyc-7763-2c-1a2b3c4d"], 16), ["amd-ep…-1a2b3c4d"]);
+        assert_eq!(shorten_all(&["amd-epyc-7763-2c-1a2b3c4d"], 16), ["amd-ep…-1a2b3c4d"]);
     }
 
     #[test]
     fn without_room_nothing_breaks() {
         for width in 0..4 {
-            assert!(shortened(&["abcdefgh", "abc/efgi", ""], width).iter().all(|name| columns(name) <= width.max(1)));
+            assert!(shorten_all(&["abcdefgh", "abc/efgi", ""], width).iter().all(|name| columns(name) <= width.max(1)));
         }
     }
 }

@@ -15,7 +15,7 @@ pub fn format_time(nanoseconds: f64) -> String {
     if !nanoseconds.is_finite() {
         return UNKNOWN.to_owned();
     }
-    let rounded = rounded(nanoseconds);
+    let rounded = round_to_three_digits(nanoseconds);
     // Minutes begin where seconds would need a fourth digit: 999 s, then 16.7 min.
     let fits = |&&(factor, name): &&(f64, &str)| match name {
         "min" => rounded.abs() >= 1e12,
@@ -32,14 +32,14 @@ pub fn format_quantity(value: f64, unit: &str) -> String {
     }
     match unit {
         "ns" | "µs" | "us" | "ms" | "s" => format_time(value * nanoseconds_in(unit)),
-        "GB/s" => prefixed(value * 1e9, "B/s"),
-        "GFLOP/s" => prefixed(value * 1e9, "FLOP/s"),
-        "TFLOP/s" => prefixed(value * 1e12, "FLOP/s"),
-        "B" => prefixed(value, "B"),
-        "MB" => prefixed(value * 1e6, "B"),
-        "GB" => prefixed(value * 1e9, "B"),
-        "1/s" => prefixed(value, "/s"),
-        "1" | "" if value.abs() >= 1e4 => prefixed(value, "").trim_end().to_owned(),
+        "GB/s" => format_prefixed(value * 1e9, "B/s"),
+        "GFLOP/s" => format_prefixed(value * 1e9, "FLOP/s"),
+        "TFLOP/s" => format_prefixed(value * 1e12, "FLOP/s"),
+        "B" => format_prefixed(value, "B"),
+        "MB" => format_prefixed(value * 1e6, "B"),
+        "GB" => format_prefixed(value * 1e9, "B"),
+        "1/s" => format_prefixed(value, "/s"),
+        "1" | "" if value.abs() >= 1e4 => format_prefixed(value, "").trim_end().to_owned(),
         "1" | "" => plain(value),
         _ => format!("{} {unit}", plain(value)),
     }
@@ -102,27 +102,27 @@ pub(crate) fn nanoseconds_in(unit: &str) -> f64 {
     }
 }
 
-fn prefixed(value: f64, unit: &str) -> String {
-    let rounded = rounded(value).abs();
+fn format_prefixed(value: f64, unit: &str) -> String {
+    let rounded = round_to_three_digits(value).abs();
     let (factor, prefix) = PREFIXES.iter().find(|(factor, _)| rounded >= *factor).unwrap_or(&(1.0, ""));
     format!("{} {prefix}{unit}", plain(value / factor))
 }
 
 /// Three significant digits without a unit; powers of ten only where plain digits would be unreadable.
 fn plain(value: f64) -> String {
-    let size = rounded(value).abs();
+    let size = round_to_three_digits(value).abs();
     match size {
         0.0 => "0".to_owned(),
         _ if !(1e-3..1e7).contains(&size) => format!("{value:.2e}"),
         _ => {
             let decimals = (2 - size.log10().floor() as i32).max(0) as usize;
-            format!("{:.decimals$}", rounded(value))
+            format!("{:.decimals$}", round_to_three_digits(value))
         }
     }
 }
 
 /// `value` at three significant digits. It decides the prefix, so that 999.9 µs becomes 1.00 ms and not 1000 µs.
-fn rounded(value: f64) -> f64 {
+fn round_to_three_digits(value: f64) -> f64 {
     format!("{value:.2e}").parse().unwrap_or(value)
 }
 

@@ -41,7 +41,7 @@ struct PagedReport {
 /// When the data has no form in JSON.
 pub fn json(report: &Report<'_>) -> Result<String, ReportError> {
     let run = report.run();
-    let mut room = Room { left: ALL_ROWS, run };
+    let mut room = RowBudget { left: ALL_ROWS, run };
     let mut sections = sections(report, charts(report), &|_, _| None);
     for section in &mut sections {
         section.blocks = room.fit(std::mem::take(&mut section.blocks));
@@ -64,12 +64,12 @@ pub fn json(report: &Report<'_>) -> Result<String, ReportError> {
 }
 
 /// How much may still be shown.
-struct Room<'a> {
+struct RowBudget<'a> {
     left: usize,
     run: &'a Run,
 }
 
-impl Room<'_> {
+impl RowBudget<'_> {
     /// `blocks` with as many rows and items as there is room for.
     fn fit(&mut self, blocks: Vec<Block>) -> Vec<Block> {
         blocks.into_iter().flat_map(|block| self.fit_block(block)).collect()
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn rows_beyond_the_limits_are_counted_and_found_elsewhere() {
         let run = sample::run();
-        let mut room = Room { left: 2_500, run: &run };
+        let mut room = RowBudget { left: 2_500, run: &run };
         let list = |count: usize| Block::List { items: vec![ListItem::of("one"); count] };
         let folded = Block::Folded { summary: "rest".to_owned(), blocks: vec![list(3_000)] };
         let said = serde_json::to_string(&room.fit(vec![list(ROWS + 1), folded, list(1)])).unwrap();

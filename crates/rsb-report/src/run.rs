@@ -116,7 +116,7 @@ pub(crate) fn figures(result: &BenchmarkResult) -> [Cell; 5] {
     [
         Cell::from(time_text(result)),
         Cell::from(headline_text(result)),
-        Cell::toned(spread_text(result), Tone::Dim),
+        Cell::with_tone(spread_text(result), Tone::Dim),
         Cell::from(roofline_text(result)),
         outcome_cell(result.outcome),
     ]
@@ -126,9 +126,9 @@ pub(crate) fn figures(result: &BenchmarkResult) -> [Cell; 5] {
 pub fn outcome_cell(outcome: Outcome) -> Cell {
     match outcome {
         Outcome::Measured => Cell::default(),
-        Outcome::Failed => Cell::toned("failed", Tone::Bad),
-        Outcome::Skipped => Cell::toned("skipped", Tone::Caution),
-        Outcome::Simulated => Cell::toned("simulated", Tone::Caution),
+        Outcome::Failed => Cell::with_tone("failed", Tone::Bad),
+        Outcome::Skipped => Cell::with_tone("skipped", Tone::Caution),
+        Outcome::Simulated => Cell::with_tone("simulated", Tone::Caution),
     }
 }
 

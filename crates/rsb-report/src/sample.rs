@@ -63,7 +63,7 @@ pub(crate) fn environment() -> Environment {
 }
 
 /// A measured case whose iteration takes `time_ns`, with three replicates of samples around it.
-pub(crate) fn measured(id: &str, time_ns: f64, fields: &Fields) -> BenchmarkResult {
+pub(crate) fn measured_case(id: &str, time_ns: f64, fields: &Fields) -> BenchmarkResult {
     let id: CaseId = id.parse().unwrap();
     let mut noise = Generator::new(id.as_str().bytes().map(u64::from).sum());
     let wide = 0.004 + 0.03 * noise.unit().powi(3);
@@ -119,7 +119,7 @@ fn statistics(samples: &[Samples]) -> Statistics {
 }
 
 /// A case without a figure.
-pub(crate) fn unmeasured(id: &str, outcome: Outcome, reason: Reason) -> BenchmarkResult {
+pub(crate) fn unmeasured_case(id: &str, outcome: Outcome, reason: Reason) -> BenchmarkResult {
     let id: CaseId = id.parse().unwrap();
     BenchmarkResult {
         outcome,
@@ -129,7 +129,7 @@ pub(crate) fn unmeasured(id: &str, outcome: Outcome, reason: Reason) -> Benchmar
         samples: Vec::new(),
         factors: None,
         metadata: serde_json::Map::new(),
-        ..measured(id.as_str(), 1.0, &Fields::new())
+        ..measured_case(id.as_str(), 1.0, &Fields::new())
     }
 }
 
@@ -159,7 +159,7 @@ fn bandwidth_case(operation: &str, size: u64, stores: &str) -> BenchmarkResult {
         .with("cache", "hot")
         .with("bandwidth_gb_s", rate)
         .with("accuracy_error", 0.0);
-    measured(
+    measured_case(
         &format!("cpu_performance/memory-bandwidth/cpu:0/{operation}/f32/{text}{named}"),
         2.0 * size as f64 / rate,
         &fields,
@@ -179,7 +179,7 @@ fn gemm(dtype: &str, shape: [u64; 3], gflops: f64, peak: f64) -> BenchmarkResult
         .with("peak_gflops", peak)
         .with("roofline_percent", 100.0 * gflops / peak)
         .with("accuracy_error", 3.1e-7);
-    measured(&format!("cpu_performance/gemm/cpu:0/{dtype}/{m}x{n}x{k}"), time_ns, &fields)
+    measured_case(&format!("cpu_performance/gemm/cpu:0/{dtype}/{m}x{n}x{k}"), time_ns, &fields)
 }
 
 fn tensor(operation: &str, throughput: f64) -> BenchmarkResult {
@@ -189,7 +189,7 @@ fn tensor(operation: &str, throughput: f64) -> BenchmarkResult {
         .with("throughput_gb_s", throughput)
         .with("accuracy_error", 1.2e-7);
     let id = format!("cpu_performance/tensor-ops/cpu:0/{operation}/f32/64MiB");
-    measured(&id, 134_217_728.0 / throughput, &fields)
+    measured_case(&id, 134_217_728.0 / throughput, &fields)
 }
 
 /// A run on the CPU with everything that a run can hold.
@@ -217,7 +217,7 @@ pub(crate) fn run() -> Run {
     let tensors = [("add", 14.9), ("relu", 16.2), ("gelu", 11.8), ("sum", 13.7), ("softmax", 6.4), ("layer_norm", 7.7)];
     run.benchmarks.extend(tensors.map(|(operation, rate)| tensor(operation, rate)));
     let overhead = Fields::new().with("allocation_overhead_percent", 0.31).with("size_bytes", 16 << 20);
-    run.benchmarks.push(measured("cpu_performance/memory-allocation/cpu:0/touch/16MiB", 5.2e6, &overhead));
+    run.benchmarks.push(measured_case("cpu_performance/memory-allocation/cpu:0/touch/16MiB", 5.2e6, &overhead));
     run.benchmarks.extend(not_measured());
     run.notes.push(Note::Text("measured while other work ran: the load average was 3.1 on 2 threads".into()));
     run
@@ -237,11 +237,11 @@ fn not_measured() -> Vec<BenchmarkResult> {
         "please report this with the output of `rusty-stack-bench probe --json`",
     );
     let skipped =
-        |id: &str| unmeasured(&format!("cpu_performance/cache-hit-rate/cpu:0/{id}"), Outcome::Skipped, counters());
+        |id: &str| unmeasured_case(&format!("cpu_performance/cache-hit-rate/cpu:0/{id}"), Outcome::Skipped, counters());
     let mut all: Vec<BenchmarkResult> = ["32KiB", "512KiB", "8MiB", "64MiB"].into_iter().map(skipped).collect();
     let memory = Reason::new("memory", "16 GiB are needed and 4.1 GB can be had", "use a smaller `--axis size=…`");
-    all.push(unmeasured("cpu_performance/memory-bandwidth/cpu:0/copy/f32/8GiB", Outcome::Skipped, memory));
-    all.push(unmeasured("cpu_performance/convolution/cpu:0/f16/1x64x56x56", Outcome::Failed, broken));
+    all.push(unmeasured_case("cpu_performance/memory-bandwidth/cpu:0/copy/f32/8GiB", Outcome::Skipped, memory));
+    all.push(unmeasured_case("cpu_performance/convolution/cpu:0/f16/1x64x56x56", Outcome::Failed, broken));
     all
 }
 

@@ -2,7 +2,7 @@
 
 use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, Reason, Run, RunDevice};
 
-use crate::sample::{measured, run, unmeasured};
+use crate::sample::{measured_case, run, unmeasured_case};
 
 /// A device of a run: what it is, and its address.
 pub(crate) fn device(device: &str, name: &str, (device_type, pci_address): (DeviceType, Option<&str>)) -> RunDevice {
@@ -21,13 +21,13 @@ pub(crate) fn figure_on(device: &str, case: &str, field: &'static str, value: f6
     let (benchmark, rest) = case.split_once('/').unwrap();
     let threads = if device == "cpu:0" { "/threads=16" } else { "" };
     let id = format!("{kind}/{benchmark}/{device}/{rest}{threads}");
-    measured(&id, 1e6, &Fields::new().with(field, value))
+    measured_case(&id, 1e6, &Fields::new().with(field, value))
 }
 
 fn skipped_on(device: &str, case: &str, why: &str) -> BenchmarkResult {
     let (benchmark, rest) = case.split_once('/').unwrap();
     let reason = Reason::new("products of f16", why, "choose another type");
-    unmeasured(&format!("gpu_performance/{benchmark}/{device}/{rest}"), Outcome::Skipped, reason)
+    unmeasured_case(&format!("gpu_performance/{benchmark}/{device}/{rest}"), Outcome::Skipped, reason)
 }
 
 /// A run of the suite that compares backends.

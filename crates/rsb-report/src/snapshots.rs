@@ -298,8 +298,8 @@ fn hostile_text_reaches_no_reader() {
     let id = format!("cpu_performance/gemm/cpu:0/|`<img src=x>`|{}", "x".repeat(400));
     let evil = "\x1b[2J<script>alert(1)</script> | `x`\n# title";
     let mut run = empty_run();
-    run.benchmarks.push(sample::measured(&id, 5e6, &Fields::new().with("gflops", 3.0).with("peak_gflops", 9.0)));
-    run.benchmarks.push(sample::unmeasured(&id, Outcome::Failed, Reason::new(evil, evil, evil)));
+    run.benchmarks.push(sample::measured_case(&id, 5e6, &Fields::new().with("gflops", 3.0).with("peak_gflops", 9.0)));
+    run.benchmarks.push(sample::unmeasured_case(&id, Outcome::Failed, Reason::new(evil, evil, evil)));
     run.notes.push(rsb_model::Note::Text(evil.into()));
     let report = Report::new(&run);
     let markdown = report::markdown(&report, &[]);

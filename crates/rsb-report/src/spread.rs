@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_as_much_higher_as_its_samples_are_shorter() {
-        let mut result = crate::sample::measured("a/b/cpu:0/c", 100.0, &Fields::new().with("gflops", 10.0));
+        let mut result = crate::sample::measured_case("a/b/cpu:0/c", 100.0, &Fields::new().with("gflops", 10.0));
         result.samples = vec![Samples { replicate: 0, iters: vec![1; 3], times_ns: vec![100.0, 200.0, 50.0] }];
         let spread = |name: &str, value| spread_of(&result, Field::find(name).unwrap(), value);
         assert_eq!(spread("gflops", 10.0).unwrap().values, [5.0, 10.0, 20.0]);

@@ -85,7 +85,7 @@ impl Style {
 
     /// Breaks those lines of `text` at spaces that are wider than the width. They continue with two more spaces of
     /// indentation; other lines stay as they are.
-    pub fn continued(self, text: &str) -> String {
+    pub fn wrap_long_lines(self, text: &str) -> String {
         let continued = |line: &str| {
             if columns(line) <= self.width {
                 return line.to_owned();

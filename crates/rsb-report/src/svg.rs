@@ -57,12 +57,12 @@ pub(crate) fn size(chart: &Chart) -> (f64, f64) {
 fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let (frame, axis) = (layout.frame, &chart.x_axis);
     let field = (frame.right - frame.left) / axis.labels.len().max(1) as f64;
-    let short = short_labels(axis, field - 4.0, Text::faded(Anchor::Middle).size);
+    let short = short_labels(axis, field - 4.0, Text::faded_label(Anchor::Middle).size);
     for label in &axis.labels {
         let x = layout.x(label.at);
-        let look = Text::faded(Anchor::Middle);
+        let look = Text::faded_label(Anchor::Middle);
         if axis.scale == AxisScale::Rows {
-            canvas.text(shown(&short, label), (x, frame.bottom + 16.0), look);
+            canvas.text(label_text(&short, label), (x, frame.bottom + 16.0), look);
         } else {
             canvas.line((x, frame.top), (x, frame.bottom), (Tint::Grid, 1));
             canvas.text(&label.text, (x, frame.bottom + 16.0), look);
@@ -82,7 +82,7 @@ fn short_labels(axis: &Axis, room: f64, size: f64) -> HashMap<String, String> {
     shorten_names(axis.labels.iter().map(|label| label.text.as_str()), characters_in(room, size))
 }
 
-fn shown<'l>(short: &'l HashMap<String, String>, label: &'l Label) -> &'l str {
+fn label_text<'l>(short: &'l HashMap<String, String>, label: &'l Label) -> &'l str {
     short.get(&label.text).unwrap_or(&label.text)
 }
 
@@ -90,14 +90,14 @@ fn shown<'l>(short: &'l HashMap<String, String>, label: &'l Label) -> &'l str {
 fn y_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let (frame, axis) = (layout.frame, &chart.y_axis);
     let is_rows = axis.scale == AxisScale::Rows;
-    let look = if is_rows { Text::label(Anchor::End) } else { Text::faded(Anchor::End) };
+    let look = if is_rows { Text::label(Anchor::End) } else { Text::faded_label(Anchor::End) };
     let short = short_labels(axis, frame.left - canvas::MARGIN - layout::GAP, look.size);
     for label in &axis.labels {
         let y = layout.y(label.at);
         if !is_rows {
             canvas.line((frame.left, y), (frame.right, y), (Tint::Grid, 1));
         }
-        canvas.text(shown(&short, label), (frame.left - layout::GAP, y), look);
+        canvas.text(label_text(&short, label), (frame.left - layout::GAP, y), look);
     }
     if is_rows {
         canvas.line((frame.left, frame.top), (frame.left, frame.bottom), (Tint::Axis, 1));
@@ -114,7 +114,7 @@ fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
         Legend::Hidden => {}
         Legend::Right => {
             let left = frame.right + 22.0;
-            for (index, dataset) in chart.named().enumerate() {
+            for (index, dataset) in chart.legend_datasets().enumerate() {
                 let y = frame.top + 10.0 + 22.0 * index as f64;
                 swatch(canvas, dataset, (left + 11.0, y));
                 canvas.text(&shorten(&dataset.name, right - left - 30.0, look.size), (left + 30.0, y), look);
@@ -122,11 +122,11 @@ fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
         }
         Legend::Below => {
             let places = layout::legend_places(chart, (canvas::MARGIN, right));
-            for (dataset, (x, line)) in chart.named().zip(places) {
+            for (dataset, (x, line)) in chart.legend_datasets().zip(places) {
                 let y = frame.bottom + 62.0 + layout::LEGEND_LINE * line as f64;
                 swatch(canvas, dataset, (x + 11.0, y));
                 let room = right - x - 30.0;
-                canvas.text(&shorten(&dataset.name, room, look.size), (x + 30.0, y), Text::faded(Anchor::Start));
+                canvas.text(&shorten(&dataset.name, room, look.size), (x + 30.0, y), Text::faded_label(Anchor::Start));
             }
         }
     }
@@ -153,7 +153,7 @@ fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, (x, y): (f64, f64)) {
             canvas.veil(&[(left, y - 6.0), (right, y - 6.0), (right, y + 6.0), (left, y + 6.0)], paint);
         }
         DatasetKind::Ticks => canvas.line((x, y - 8.0), (x, y + 8.0), (paint, 3)),
-        DatasetKind::Limits | DatasetKind::Rules => canvas.dashed((x, y - 9.0), (x, y + 9.0), paint),
+        DatasetKind::Limits | DatasetKind::Rules => canvas.dashed_line((x, y - 9.0), (x, y + 9.0), paint),
     }
 }
 

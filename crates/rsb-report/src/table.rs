@@ -88,14 +88,14 @@ pub struct Cell {
 
 impl Cell {
     /// `text` in the color of `tone`.
-    pub fn toned(text: impl AsRef<str>, tone: Tone) -> Self {
+    pub fn with_tone(text: impl AsRef<str>, tone: Tone) -> Self {
         Self { text: clean(text.as_ref()), tone }
     }
 }
 
 impl<T: AsRef<str>> From<T> for Cell {
     fn from(text: T) -> Self {
-        Self::toned(text, Tone::Plain)
+        Self::with_tone(text, Tone::Plain)
     }
 }
 
@@ -158,7 +158,7 @@ impl Table {
     }
 
     /// Columns that hold something, by position.
-    pub fn used(&self) -> Vec<usize> {
+    pub fn used_columns(&self) -> Vec<usize> {
         let filled =
             |index: &usize| self.rows.iter().any(|row| row.cells.get(*index).is_some_and(|cell| !cell.text.is_empty()));
         (0..self.columns.len()).filter(filled).collect()

@@ -15,7 +15,7 @@ pub(crate) fn table(checks: &[ThresholdCheck], has_references: bool) -> Table {
         let (word, tone) = word(check);
         let name = short(&check.name);
         let cells =
-            [Cell::toned(word, tone), Cell::from(&name), check.expected_text().into(), check.actual_text().into()];
+            [Cell::with_tone(word, tone), Cell::from(&name), check.expected_text().into(), check.actual_text().into()];
         let reference = has_references.then(|| Cell::from(check.reference.as_deref().unwrap_or_default()));
         table.push(cells.into_iter().chain(reference));
     }

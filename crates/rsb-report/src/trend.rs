@@ -55,7 +55,7 @@ fn row(series: &SeriesTrend, name: &str) -> Vec<Cell> {
     let percent = series.last_change_percent.map_or_else(|| NONE.to_owned(), format_percent);
     let shifts = match series.change_points.len() {
         0 => Cell::default(),
-        count => Cell::toned(count.to_string(), Tone::Caution),
+        count => Cell::with_tone(count.to_string(), Tone::Caution),
     };
     vec![
         Cell::from(name),
@@ -88,12 +88,12 @@ const fn is_alone(series: &SeriesTrend) -> bool {
 
 fn direction(series: &SeriesTrend) -> Cell {
     if is_alone(series) {
-        return Cell::toned("one run, no trend yet", Tone::Dim);
+        return Cell::with_tone("one run, no trend yet", Tone::Dim);
     }
     let word = direction_word(series.direction);
     match series.direction {
-        Direction::Stable => Cell::toned(word, Tone::Dim),
-        _ => Cell::toned(word, alert_tone(series)),
+        Direction::Stable => Cell::with_tone(word, Tone::Dim),
+        _ => Cell::with_tone(word, alert_tone(series)),
     }
 }
 
@@ -289,15 +289,15 @@ pub fn text(document: &TrendDocument, changes: Option<&str>, style: Style) -> St
     if document.series.is_empty() {
         return "No series: nothing has been stored that can be followed over time.\n".to_owned();
     }
-    format!("{}{}", table(document).text(style), told(document, changes, style))
+    format!("{}{}", table(document).text(style), detail_text(document, changes, style))
 }
 
 /// What [`text`] says without the table.
 pub fn summary(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
-    told(document, changes, style).trim_start_matches('\n').to_owned()
+    detail_text(document, changes, style).trim_start_matches('\n').to_owned()
 }
 
-fn told(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
+fn detail_text(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
     let mut out = String::new();
     let is_told = |heading: &str| changes.is_none() || [EXPECTED, TWO_LEVELS].contains(&heading);
     for (heading, lines) in

@@ -33,7 +33,7 @@ pub(crate) fn groups(run: &Run, outcome: Outcome) -> Vec<UnmeasuredGroup<'_>> {
 }
 
 /// The cases in words: `gemm f32/8x8x8`, or `5 cases: 3 gemm, 2 convolution`.
-pub(crate) fn who(group: &UnmeasuredGroup<'_>, names: &Shortener) -> String {
+pub(crate) fn describe_cases(group: &UnmeasuredGroup<'_>, names: &Shortener) -> String {
     if group.cases.len() <= NAMED {
         return group.cases.iter().map(|result| names.full(&result.benchmark_id)).collect::<Vec<_>>().join(", ");
     }
@@ -98,7 +98,7 @@ fn with_lines(
 
 /// The cases of a group, what stood in their way, and the cure.
 fn reason_text(group: &UnmeasuredGroup<'_>, names: &Shortener, style: Style) -> String {
-    let who = style.wrap(&who(group, names), 2);
+    let who = style.wrap(&describe_cases(group, names), 2);
     let Some(reason) = group.reason else { return who + &style.wrap("no reason was recorded", 4) };
     let why = style.wrap(&format!("{}: {}", reason.what, reason.why), 4);
     who + &why + &style.wrap(&format!("cure: {}", reason.cure), 4)
@@ -140,7 +140,7 @@ pub fn markdown(run: &Run) -> String {
         }
         out.push_str(&format!("## {title}\n\n"));
         for group in &groups {
-            let who = escape(&who(group, &names));
+            let who = escape(&describe_cases(group, &names));
             out.push_str(&match group.reason {
                 None => format!("- **{who}** (no reason was recorded)\n"),
                 Some(Reason { what, why, cure, .. }) => {
@@ -164,7 +164,7 @@ mod tests {
         run.benchmarks.retain(|result| result.outcome == Outcome::Measured);
         for backend in ["rocm", "cuda", "vulkan"] {
             let reason = Reason::new(backend, format!("no library of {backend}"), "install it");
-            run.benchmarks.push(sample::unmeasured(
+            run.benchmarks.push(sample::unmeasured_case(
                 &format!("gpu_performance/all/{backend}"),
                 Outcome::Skipped,
                 reason,

@@ -52,14 +52,18 @@ fn main() {
     println!("\n| cases | processes | 95 % interval misses the truth: quiet | busy |\n|---|---|---|---|");
     for cases in [1, 2, 4, 10, 30] {
         for processes in [[3, 3], [5, 5]] {
-            let quiet = uncovered(cases, processes, |rng, _, _| 0.02 * rng.normal());
-            let busy = uncovered(cases, processes, |rng, _, _| excess(rng, 0.05));
+            let quiet = noncoverage_percent(cases, processes, |rng, _, _| 0.02 * rng.normal());
+            let busy = noncoverage_percent(cases, processes, |rng, _, _| excess(rng, 0.05));
             println!("| {cases} | {} and {} | {quiet:.1} % | {busy:.1} % |", processes[0], processes[1]);
         }
     }
     println!("\n| pairs, looked at after each second one, 40 at most | Regressed at 0 % | at +8 % |\n|---|---|---|");
     for (name, spread) in [("1 % a pair", 0.01), ("5 % a pair", 0.05), ("15 % a pair", 0.15)] {
-        println!("| {name} | {:.2} % | {:.2} % |", looked(spread, 0.0), looked(spread, 0.08));
+        println!(
+            "| {name} | {:.2} % | {:.2} % |",
+            ever_regressed_percent(spread, 0.0),
+            ever_regressed_percent(spread, 0.08)
+        );
     }
 }
 
@@ -140,7 +144,7 @@ fn row(machine: Machine, [before, after]: [usize; 2], earlier: usize) -> String 
 }
 
 /// How often the interval of a change does not hold it, in percent.
-fn uncovered(cases: usize, [before, after]: [usize; 2], machine: Machine) -> f64 {
+fn noncoverage_percent(cases: usize, [before, after]: [usize; 2], machine: Machine) -> f64 {
     let mut rng = Rng::new(15);
     let (mut outside, mut all) = (0_u32, 0_u32);
     while all < 6000 {
@@ -154,7 +158,7 @@ fn uncovered(cases: usize, [before, after]: [usize; 2], machine: Machine) -> f64
 }
 
 /// How often the first of ten cases is ever called Regressed while its pairs grow, in percent.
-fn looked(spread: f64, change: f64) -> f64 {
+fn ever_regressed_percent(spread: f64, change: f64) -> f64 {
     let mut rng = Rng::new(16);
     let tries = 1000;
     let mut regressed = 0_u32;

@@ -20,10 +20,10 @@ use self::agreement::Agreement;
 use self::estimate::{Center, Estimate, past};
 pub(crate) use self::levels::Clear;
 use self::levels::{CorrectedLevel, corrected_levels};
-use self::majority::Majority;
-pub use self::precedent::Precedent;
+use self::majority::MedianCheck;
+pub use self::precedent::BaselineRankTest;
 pub use self::side::Side;
-use crate::spread::{Law, Residual, SurpriseLimits, spreads};
+use crate::spread::{NoiseModel, Residual, SurpriseLimits, spreads};
 
 /// The largest change that is told.
 pub(crate) const LARGEST: f64 = 1e9;
@@ -69,7 +69,7 @@ pub struct PairConclusion {
     /// Change of the median over the processes of each one's median, where that is why there is no verdict.
     pub median_change: Option<f64>,
     /// How the baseline's own processes lie, where that is why there is no verdict.
-    pub precedent: Option<Precedent>,
+    pub precedent: Option<BaselineRankTest>,
     /// The conclusion.
     pub verdict: Verdict,
     /// Why.
@@ -126,7 +126,8 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Pair
     let asked = if is_paired { LOOKS } else { few };
     let rates = ErrorRates { alpha: rates.alpha / asked, ..rates };
     let shift = Shift { variance: shift.variance + wander::variance(pairs), ..shift };
-    let [normal, least] = [Law::Normal, Law::Minimum].map(|law| Estimates::of(pairs, law, rates.alpha, shift));
+    let [normal, least] =
+        [NoiseModel::Normal, NoiseModel::Minimum].map(|law| Estimates::of(pairs, law, rates.alpha, shift));
     let estimates = if least.reach < normal.reach { least } else { normal };
     let levels = corrected_levels(pairs, &estimates.each, rates.alpha);
     let mut judging = Judging {
@@ -135,11 +136,11 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Pair
         miss: Factor::new(rates.miss),
         agreement: Agreement::of(&estimates.each, rates.alpha / 2.0, shift),
     };
-    let majority = Majority::of(pairs, shift);
+    let majority = MedianCheck::of(pairs, shift);
     let each = pairs.iter().zip(estimates.centers).zip(estimates.each).zip(levels);
     each.map(|(((pair, center), estimate), level)| {
         let finding = judging.finding(pair, center, (estimate, level));
-        precedent::weighed(pair, shift, majority.heard(pair, finding))
+        precedent::apply(pair, shift, majority.apply(pair, finding))
     })
     .collect()
 }
@@ -155,7 +156,7 @@ struct Estimates {
 }
 
 impl Estimates {
-    fn of(pairs: &[Pair], law: Law, alpha: f64, shift: Shift) -> Self {
+    fn of(pairs: &[Pair], law: NoiseModel, alpha: f64, shift: Shift) -> Self {
         let centers: Vec<Center> = pairs.iter().map(|pair| Center::of(pair, law).less(shift)).collect();
         let mut limits = SurpriseLimits::default();
         let moderated = |(pair, center): (&Pair, &Center)| match past(pair, law) {
@@ -181,7 +182,7 @@ impl Estimates {
 /// distinct, and each may cost an inversion.
 struct Factor {
     level: f64,
-    known: BTreeMap<(Law, u64), f64>,
+    known: BTreeMap<(NoiseModel, u64), f64>,
 }
 
 impl Factor {
@@ -215,7 +216,7 @@ impl Judging {
         (estimate, level): (Option<Estimate>, CorrectedLevel),
     ) -> PairConclusion {
         let worse = center.residual.difference;
-        let [baseline, current] = [center.baseline, center.baseline + worse].map(|log| turned(log, pair.better).exp());
+        let [baseline, current] = [center.baseline, center.baseline + worse].map(|log| orient(log, pair.better).exp());
         let change = change_of_log(worse, pair.better);
         let Some(estimate) = estimate else {
             let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::TooFewSamples);
@@ -282,7 +283,7 @@ pub(crate) fn judge(change: f64, [low, high]: [f64; 2], clear: Clear, threshold:
 }
 
 /// A logarithm, or a difference of some, so turned that up is worse; and back, as it is its own inverse.
-pub(crate) fn turned(difference: f64, better: Better) -> f64 {
+pub(crate) fn orient(difference: f64, better: Better) -> f64 {
     match better {
         Better::Lower => difference,
         Better::Higher => -difference,

@@ -17,7 +17,7 @@ pub fn normal_above(x: f64) -> f64 {
 /// The value that a standard normal figure exceeds with chance `p`, which is held to 0..=1.
 pub fn normal_exceeded_with(p: f64) -> f64 {
     // The lower tail keeps its digits where 1 − p would lose them.
-    -Normal::standard().inverse_cdf(held(p))
+    -Normal::standard().inverse_cdf(clamp_probability(p))
 }
 
 /// Chance that Student's t with `degrees_of_freedom` degrees exceeds `x`. 1 where either is not a number, so that
@@ -44,7 +44,7 @@ pub fn t_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
     if degrees_of_freedom > NORMAL_FROM {
         return normal_exceeded_with(p);
     }
-    StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(f64::INFINITY, |t| -t.inverse_cdf(held(p)))
+    StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(f64::INFINITY, |t| -t.inverse_cdf(clamp_probability(p)))
 }
 
 /// Chance that the minimum of one side exceeds that of the other by `x` times its scale, which is known with
@@ -63,14 +63,14 @@ pub fn least_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
     if degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return f64::INFINITY;
     }
-    let p = held(p);
+    let p = clamp_probability(p);
     let beyond = |p: f64| degrees_of_freedom / 2.0 * (-2.0 / degrees_of_freedom * (2.0 * p).ln()).exp_m1();
     if p > 0.5 { -beyond(1.0 - p) } else { beyond(p) }
 }
 
 /// The value that the ratio of two variances with `above` and `below` degrees of freedom stays under with chance `p`.
 pub fn f_quantile(p: f64, above: f64, below: f64) -> f64 {
-    FisherSnedecor::new(above, below).map_or(f64::INFINITY, |f| f.inverse_cdf(held(p)))
+    FisherSnedecor::new(above, below).map_or(f64::INFINITY, |f| f.inverse_cdf(clamp_probability(p)))
 }
 
 /// The largest share of which no more than `part` of `whole` tries would still be seen with a chance of `1 − confidence`
@@ -79,10 +79,11 @@ pub fn share_at_most(part: usize, whole: usize, confidence: f64) -> f64 {
     if part >= whole {
         return 1.0;
     }
-    Beta::new(part as f64 + 1.0, (whole - part) as f64).map_or(1.0, |beta| beta.inverse_cdf(held(confidence)))
+    Beta::new(part as f64 + 1.0, (whole - part) as f64)
+        .map_or(1.0, |beta| beta.inverse_cdf(clamp_probability(confidence)))
 }
 
-fn held(p: f64) -> f64 {
+fn clamp_probability(p: f64) -> f64 {
     if p.is_nan() { 0.5 } else { p.clamp(0.0, 1.0) }
 }
 

@@ -26,7 +26,7 @@ use rsb_model::{Better, ReasonCode, Verdict};
 use crate::compare::ErrorRates;
 use crate::estimate::median;
 use crate::multiple::holm;
-use common::Together;
+use common::RunMatrix;
 use figures::{Figures, present};
 use scale::Scale;
 use view::{Asking, View};
@@ -140,7 +140,7 @@ pub enum Evidence {
 
 /// What is concluded of all questions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct HistoryVerdicts {
     /// Of each question.
     pub each: Vec<HistoryConclusion>,
     /// Of what the cases have in common, where at least ten tell it. Its figures are times over those at the levels.
@@ -153,9 +153,9 @@ pub struct Judged {
 /// For Regressed the low end is corrected after Holm over all questions; repeats of suspects are corrected over these
 /// alone, and what the cases have in common is one question by itself. A change below T whose interval reaches beyond 1.5 T is Unchanged, too, where it is below T/2 or no slower than
 /// [`Rule::usual`], as long as a run 1.5 times as slow lies outside of the interval.
-pub fn judge(questions: &[Question], rule: &Rule, rates: ErrorRates) -> Judged {
+pub fn judge(questions: &[Question], rule: &Rule, rates: ErrorRates) -> HistoryVerdicts {
     let figures: Vec<Option<Figures>> = questions.iter().map(|question| Figures::of(question, rule)).collect();
-    let together = Together::of(questions, &figures);
+    let together = RunMatrix::of(questions, &figures);
     let view = |(at, (question, figures)): (usize, (&Question, &Option<Figures>))| {
         View::of(question, figures.as_ref()?, together.own_part(at, rule), rule)
     };
@@ -165,15 +165,15 @@ pub fn judge(questions: &[Question], rule: &Rule, rates: ErrorRates) -> Judged {
         Some((mode, view.conclude(view.chance(), Asking { questions: 1, rates, has_common: false })))
     });
     let has_common = common.is_some();
-    let each = questions.iter().zip(&views).zip(corrected(&views)).map(|((question, view), chance)| {
+    let each = questions.iter().zip(&views).zip(correct_chances(&views)).map(|((question, view), chance)| {
         let Some((view, (chance, questions))) = view.as_ref().zip(chance) else { return unknown(question) };
         view.conclude(chance, Asking { questions, rates, has_common })
     });
-    Judged { each: each.collect(), common }
+    HistoryVerdicts { each: each.collect(), common }
 }
 
 /// The chance of each, corrected for how many there are, and that number.
-fn corrected(views: &[Option<View>]) -> Vec<Option<(f64, usize)>> {
+fn correct_chances(views: &[Option<View>]) -> Vec<Option<(f64, usize)>> {
     let chances =
         |wanted: fn(&&View) -> bool| holm(&views.iter().flatten().filter(wanted).map(View::chance).collect::<Vec<_>>());
     let (all, suspects) = (chances(|_| true), chances(|view| view.is_repeated()));

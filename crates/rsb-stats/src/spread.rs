@@ -35,7 +35,7 @@ const WITHIN_REACH: f64 = 0.954_6;
 
 /// How a case's values vary from process to process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Law {
+pub enum NoiseModel {
     /// As normal figures about their mean; the scale is their variance.
     Normal,
     /// Upwards from a least; the scale is the mean excess over it.
@@ -46,7 +46,7 @@ pub enum Law {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProcessSpread {
     /// What the scale is of.
-    pub law: Law,
+    pub law: NoiseModel,
     /// The scale.
     pub scale: f64,
     /// Degrees of freedom.
@@ -57,7 +57,7 @@ pub struct ProcessSpread {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Residual {
     /// What its scale is of.
-    pub law: Law,
+    pub law: NoiseModel,
     /// Its own scale times `degrees_of_freedom`. Of normal figures: squared deviations of the logarithms from their
     /// center, so scaled that over `degrees_of_freedom` they are the variance that one value would need for the center
     /// to vary as it does.
@@ -88,7 +88,7 @@ impl Residual {
     }
 }
 
-impl Law {
+impl NoiseModel {
     /// The smallest scale that is believed.
     fn smallest(self) -> f64 {
         match self {
@@ -100,7 +100,7 @@ impl Law {
 
 /// The spread of each case; `None` where nothing tells.
 pub fn spreads(residuals: &[Residual]) -> Vec<Option<ProcessSpread>> {
-    let mut priors = [Law::Normal, Law::Minimum].map(|law| (law, Prior::of(residuals, law)));
+    let mut priors = [NoiseModel::Normal, NoiseModel::Minimum].map(|law| (law, Prior::of(residuals, law)));
     let unreplicated = from_ratios(residuals);
     let of_case = |residual: &Residual| {
         let prior = priors.iter_mut().find(|(law, _)| *law == residual.law).and_then(|(_, prior)| prior.as_mut());
@@ -130,7 +130,7 @@ impl SurpriseLimits {
 
 /// What the cases of one law together say about a scale: as if `degrees_of_freedom` figures had shown it to be `scale`.
 struct Prior {
-    law: Law,
+    law: NoiseModel,
     scale: f64,
     degrees_of_freedom: f64,
     limits: SurpriseLimits,
@@ -140,7 +140,7 @@ impl Prior {
     /// Fitted to the quartiles of the cases' scales, so that a quarter of them may be anything at all.
     /// Under the model a scale over the common one has an F distribution: the wider the quartiles lie apart, the
     /// less the cases agree and the less they lend.
-    fn of(residuals: &[Residual], law: Law) -> Option<Self> {
+    fn of(residuals: &[Residual], law: NoiseModel) -> Option<Self> {
         let alike: Vec<&Residual> = residuals.iter().filter(|residual| residual.law == law).collect();
         let own = commonest_degrees_of_freedom(&alike)?;
         let same = alike.iter().filter(|residual| residual.degrees_of_freedom.to_bits() == own.to_bits());
@@ -192,9 +192,9 @@ fn commonest_degrees_of_freedom(residuals: &[&Residual]) -> Option<f64> {
 /// themselves. A ratio varies with both of its values.
 fn from_ratios(residuals: &[Residual]) -> Option<ProcessSpread> {
     let single = residuals.iter().filter(|residual| residual.degrees_of_freedom <= 0.0);
-    let common = Common::of(&single.map(|residual| residual.difference).collect::<Vec<_>>())?;
+    let common = ChangeCluster::of(&single.map(|residual| residual.difference).collect::<Vec<_>>())?;
     Some(ProcessSpread {
-        law: Law::Normal,
+        law: NoiseModel::Normal,
         scale: common.deviation.powi(2) / 2.0,
         degrees_of_freedom: common.degrees_of_freedom,
     })
@@ -202,7 +202,7 @@ fn from_ratios(residuals: &[Residual]) -> Option<ProcessSpread> {
 
 /// Where most of the cases' changes lie.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Common {
+pub struct ChangeCluster {
     center: f64,
     /// Their standard deviation.
     pub deviation: f64,
@@ -210,7 +210,7 @@ pub struct Common {
     pub degrees_of_freedom: f64,
 }
 
-impl Common {
+impl ChangeCluster {
     /// First the median absolute deviation about the center that makes it smallest, which is half the length of the
     /// shortest interval that holds half of the changes. About zero, a suite that regressed as a whole would pass as
     /// noise; about the median, so would one of which a third regressed. About the tightest half, up to half of the cases
@@ -249,24 +249,29 @@ mod tests {
     use crate::rng::Rng;
 
     /// A case of three values a side, whose spread from process to process is `sigma`.
-    fn replicated(rng: &mut Rng, sigma: f64) -> Residual {
+    fn replicated_residual(rng: &mut Rng, sigma: f64) -> Residual {
         let mut side = || {
             let values = [0; 3].map(|_| sigma * rng.normal());
             let mean = values.iter().sum::<f64>() / 3.0;
             (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>())
         };
         let (before, after) = (side(), side());
-        Residual { law: Law::Normal, sum: before.1 + after.1, degrees_of_freedom: 4.0, difference: after.0 - before.0 }
+        Residual {
+            law: NoiseModel::Normal,
+            sum: before.1 + after.1,
+            degrees_of_freedom: 4.0,
+            difference: after.0 - before.0,
+        }
     }
 
     fn single(difference: f64) -> Residual {
-        Residual { law: Law::Normal, sum: 0.0, degrees_of_freedom: 0.0, difference }
+        Residual { law: NoiseModel::Normal, sum: 0.0, degrees_of_freedom: 0.0, difference }
     }
 
     #[test]
     fn cases_that_are_alike_lend_each_other_what_they_know() {
         let mut rng = Rng::new(3);
-        let residuals: Vec<Residual> = (0..200).map(|_| replicated(&mut rng, 0.02)).collect();
+        let residuals: Vec<Residual> = (0..200).map(|_| replicated_residual(&mut rng, 0.02)).collect();
         let found: Vec<ProcessSpread> = spreads(&residuals).into_iter().flatten().collect();
         let near = found.iter().filter(|spread| (0.015..0.03).contains(&spread.scale.sqrt())).count();
         assert!(near >= 190, "{near} of {} lie near 2 %", found.len());
@@ -276,8 +281,13 @@ mod tests {
     #[test]
     fn a_noisy_case_keeps_its_own_spread() {
         let mut rng = Rng::new(4);
-        let mut residuals: Vec<Residual> = (0..30).map(|_| replicated(&mut rng, 0.01)).collect();
-        residuals.push(Residual { law: Law::Normal, sum: 4.0 * 0.2 * 0.2, degrees_of_freedom: 4.0, difference: 0.3 });
+        let mut residuals: Vec<Residual> = (0..30).map(|_| replicated_residual(&mut rng, 0.01)).collect();
+        residuals.push(Residual {
+            law: NoiseModel::Normal,
+            sum: 4.0 * 0.2 * 0.2,
+            degrees_of_freedom: 4.0,
+            difference: 0.3,
+        });
         let noisy = spreads(&residuals).pop().flatten().unwrap();
         assert!((noisy.scale - 0.04).abs() < 1e-9 && (noisy.degrees_of_freedom - 4.0).abs() < 1e-9, "{noisy:?}");
     }
@@ -285,7 +295,7 @@ mod tests {
     #[test]
     fn a_case_is_moderated_towards_its_own_past_unless_it_is_noisier_now() {
         let of = |scale: f64, degrees_of_freedom: f64| Residual {
-            law: Law::Normal,
+            law: NoiseModel::Normal,
             sum: scale * degrees_of_freedom,
             degrees_of_freedom,
             difference: 0.1,
@@ -307,10 +317,10 @@ mod tests {
 
     #[test]
     fn few_cases_have_only_their_own() {
-        let residual = Residual { law: Law::Normal, sum: 0.0004, degrees_of_freedom: 4.0, difference: 0.0 };
+        let residual = Residual { law: NoiseModel::Normal, sum: 0.0004, degrees_of_freedom: 4.0, difference: 0.0 };
         assert_eq!(
             spreads(&[residual; 9]),
-            [Some(ProcessSpread { law: Law::Normal, scale: 0.0001, degrees_of_freedom: 4.0 }); 9]
+            [Some(ProcessSpread { law: NoiseModel::Normal, scale: 0.0001, degrees_of_freedom: 4.0 }); 9]
         );
         assert_eq!(spreads(&[single(0.1); 9]), [None; 9]);
     }
@@ -330,14 +340,17 @@ mod tests {
     #[test]
     fn each_law_borrows_from_its_own() {
         let mut rng = Rng::new(6);
-        let mut residuals: Vec<Residual> = (0..30).map(|_| replicated(&mut rng, 0.02)).collect();
-        let excess =
-            |at: usize| Residual { law: Law::Minimum, sum: 4.0 * 0.01 * (1.0 + at as f64 / 30.0), ..residuals[at] };
+        let mut residuals: Vec<Residual> = (0..30).map(|_| replicated_residual(&mut rng, 0.02)).collect();
+        let excess = |at: usize| Residual {
+            law: NoiseModel::Minimum,
+            sum: 4.0 * 0.01 * (1.0 + at as f64 / 30.0),
+            ..residuals[at]
+        };
         let minima: Vec<Residual> = (0..30).map(excess).collect();
         residuals.extend(minima);
         let found: Vec<ProcessSpread> = spreads(&residuals).into_iter().flatten().collect();
-        assert!(found[..30].iter().all(|spread| spread.law == Law::Normal && spread.scale < 0.002), "{found:?}");
-        let least = |spread: &ProcessSpread| spread.law == Law::Minimum && (0.01..0.02).contains(&spread.scale);
+        assert!(found[..30].iter().all(|spread| spread.law == NoiseModel::Normal && spread.scale < 0.002), "{found:?}");
+        let least = |spread: &ProcessSpread| spread.law == NoiseModel::Minimum && (0.01..0.02).contains(&spread.scale);
         assert!(found[30..].iter().all(least) && found[31].degrees_of_freedom > 10.0, "{found:?}");
     }
 

@@ -34,7 +34,7 @@ impl Cut {
     pub const QUARTERS: Self = Self { low: 0.25, high: 0.25 };
 
     /// The share that is kept.
-    pub fn kept(self) -> f64 {
+    pub fn kept_share(self) -> f64 {
         1.0 - self.low - self.high
     }
 }
@@ -52,7 +52,7 @@ pub struct Trimmed {
 }
 
 /// The mean of `values` without `cut`; `None` when there are none.
-pub fn trimmed(values: &[f64], cut: Cut) -> Option<Trimmed> {
+pub fn trimmed_mean(values: &[f64], cut: Cut) -> Option<Trimmed> {
     let values = sorted(values);
     let count = values.len() as f64;
     let (from, to) = (cut.low * count, (1.0 - cut.high) * count);
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_slow_half_does_not_count() {
-        let found = trimmed(&TEN, Cut::slow_half(10)).unwrap();
+        let found = trimmed_mean(&TEN, Cut::slow_half(10)).unwrap();
         assert_eq!((found.mean, found.kept), (3.0, 5.0));
         // 1 2 3 4 5 5 5 5 5 5: mean 4, squares 9 + 4 + 1 + 0 + 6.
         assert!((found.sum_of_squares - 20.0).abs() < 1e-12);
@@ -96,16 +96,16 @@ mod tests {
             (&[1.0, 2.0, 3.0, 99.0, 99.0], 2.0, 3.0),
             (&[1.0, 2.0, 3.0, 8.0, 99.0, 99.0, 99.0], (6.0 + 8.0 / 2.0) / 3.5, 3.5),
         ] {
-            let found = trimmed(values, Cut::slow_half(values.len())).unwrap();
+            let found = trimmed_mean(values, Cut::slow_half(values.len())).unwrap();
             assert!((found.mean - mean).abs() < 1e-12 && (found.kept - kept).abs() < 1e-12, "{values:?}: {found:?}");
         }
-        assert_eq!(trimmed(&[], Cut::slow_half(0)), None);
+        assert_eq!(trimmed_mean(&[], Cut::slow_half(0)), None);
     }
 
     /// `scipy.stats.trim_mean(x, 0.2)` and `mstats.winsorize(x, (0.2, 0.2))`, SciPy 1.17.1.
     #[test]
     fn both_ends_as_scipy_has_it() {
-        let found = trimmed(&TEN, Cut::both_ends(10)).unwrap();
+        let found = trimmed_mean(&TEN, Cut::both_ends(10)).unwrap();
         assert!((found.mean - 6.0).abs() < 1e-12 && (found.kept - 6.0).abs() < 1e-12, "{found:?}");
         assert!((found.sum_of_squares - 64.0).abs() < 1e-9, "{found:?}");
     }

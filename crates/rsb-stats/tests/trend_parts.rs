@@ -4,7 +4,7 @@ use rsb_model::Timestamp;
 use rsb_stats::multiple::benjamini_hochberg;
 use rsb_stats::rng::Rng;
 use rsb_stats::trend::anomaly::anomalies;
-use rsb_stats::trend::forecast::{Continued, predict_future};
+use rsb_stats::trend::forecast::{ForecastInput, predict_future};
 use rsb_stats::trend::monotone::{mann_kendall, theil_sen};
 use rsb_stats::trend::rolling::{rolling_mean, rolling_median};
 
@@ -68,7 +68,7 @@ fn false_discoveries_are_controlled_as_scipy_does() {
 
 #[test]
 fn predictions_have_the_interval_of_least_squares() {
-    let past = |values| Continued { days: &X, values, inflation: 1.0, significance: 0.05 };
+    let past = |values| ForecastInput { days: &X, values, inflation: 1.0, significance: 0.05 };
     // By scipy.stats.linregress and t.ppf: a line, and a level where there is none.
     let line = predict_future(past(&RISING), 7, 0.95);
     let week = line.last().expect("a week");
@@ -82,11 +82,15 @@ fn predictions_have_the_interval_of_least_squares() {
         same(day.high, 5.443_852_610_864_458);
     }
     let constant =
-        predict_future(Continued { days: &X[..3], values: &[2.0; 3], inflation: 1.0, significance: 0.05 }, 1, 0.9);
+        predict_future(ForecastInput { days: &X[..3], values: &[2.0; 3], inflation: 1.0, significance: 0.05 }, 1, 0.9);
     assert!((constant[0].low - 2.0).abs() < 1e-12 && (constant[0].high - 2.0).abs() < 1e-12);
     assert!(
-        predict_future(Continued { days: &X[..2], values: &[1.0, 2.0], inflation: 1.0, significance: 0.05 }, 7, 0.95)
-            .is_empty()
+        predict_future(
+            ForecastInput { days: &X[..2], values: &[1.0, 2.0], inflation: 1.0, significance: 0.05 },
+            7,
+            0.95
+        )
+        .is_empty()
     );
 }
 
@@ -98,7 +102,7 @@ fn intervals_hold_the_next_value_as_often_as_they_say() {
         let mut value = |day: f64| 100.0 + slope * day + 2.0 * rng.normal();
         let values: Vec<f64> = days.iter().map(|day| value(*day)).collect();
         let next = value(36.0);
-        let past = Continued { days: &days, values: &values, inflation: 1.0, significance: 0.05 };
+        let past = ForecastInput { days: &days, values: &values, inflation: 1.0, significance: 0.05 };
         let told = *predict_future(past, 7, 0.95).last().expect("a week");
         (told.low..=told.high).contains(&next)
     };

@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn compacting_twice_changes_nothing() {
         let run = Run {
-            benchmarks: vec![crate::testing::measured("b", 2.0), crate::testing::measured("a", 1.0)],
+            benchmarks: vec![crate::testing::measured_case("b", 2.0), crate::testing::measured_case("a", 1.0)],
             ..crate::testing::run("x", 0)
         };
         let once = compact_run(&run);

@@ -16,7 +16,7 @@ use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Ru
 use serde_json::{Value, json};
 
 use crate::error::ReadError;
-use crate::input::{self, Unread};
+use crate::input::{self, ReadProblem};
 use crate::read;
 
 /// The name of Criterion's latest result.
@@ -115,8 +115,8 @@ fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
     let timestamp = written.ok().and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
     let bytes_of = |name: &str| {
         input::read(&case.join(name), input::MOST_OF_OTHERS).map_err(|unread| match unread {
-            Unread::Io(error) => format!("{name}: {error}"),
-            Unread::Unfit(problem) => format!("{name}: {problem}"),
+            ReadProblem::Io(error) => format!("{name}: {error}"),
+            ReadProblem::Unfit(problem) => format!("{name}: {problem}"),
         })
     };
     let json_of = |name: &str| {
@@ -171,13 +171,13 @@ fn samples(document: &Value) -> Result<Samples, String> {
         return Err(format!("sample.json has {} iteration counts but {} times", iters.len(), times.len()));
     }
     for (&iters, time) in iters.iter().zip(times) {
-        samples.push(counted(iters)?, time);
+        samples.push(parse_iterations(iters)?, time);
     }
     Ok(samples)
 }
 
 /// A number of iterations. What is no whole number in range was not counted: to saturate or round it would make up a time.
-fn counted(iters: f64) -> Result<u64, String> {
+fn parse_iterations(iters: f64) -> Result<u64, String> {
     let is_count = iters.fract() == 0.0 && (1.0..=MOST_ITERATIONS as f64).contains(&iters);
     if is_count {
         Ok(iters as u64)

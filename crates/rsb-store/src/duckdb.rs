@@ -37,16 +37,16 @@ pub fn select(library: &DuckdbLibrary, parquet: &Path, sql: &str, limit: Duratio
     let connection = over(library, parquet).map_err(|error| broken(&error))?;
     let settings = format!(
         "SET allowed_paths = [{}]; SET temp_directory = ''; SET enable_external_access = false; SET lock_configuration = true",
-        quoted(&name_of(parquet)?)
+        quote(&name_of(parquet)?)
     );
     connection.execute(&settings).map_err(|error| broken(&error))?;
     within(limit, &connection.interrupter(), || answer(&connection, sql)).map_err(|error| match error {
-        Unanswered::Other(error) => error,
-        Unanswered::Duckdb(error) if error.is_interrupt() => SqlError::TimedOut { limit },
-        Unanswered::Duckdb(error) if error.message.starts_with("Permission Error") => {
+        QueryFailure::Other(error) => error,
+        QueryFailure::Duckdb(error) if error.is_interrupt() => SqlError::TimedOut { limit },
+        QueryFailure::Duckdb(error) if error.message.starts_with("Permission Error") => {
             SqlError::Refused { problem: "this does more".to_owned() }
         }
-        Unanswered::Duckdb(error) => match tables(&connection) {
+        QueryFailure::Duckdb(error) => match tables(&connection) {
             Ok(tables) => SqlError::Invalid { problem: in_a_line(&error.message), tables },
             Err(error) => broken(&error),
         },
@@ -59,7 +59,7 @@ pub fn select(library: &DuckdbLibrary, parquet: &Path, sql: &str, limit: Duratio
 /// When DuckDB does not take it.
 pub fn write_database(library: &DuckdbLibrary, parquet: &Path, file: &Path) -> Result<(), SqlError> {
     let connection = over(library, parquet).map_err(|error| broken(&error))?;
-    let mut sql = format!("SET temp_directory = ''; ATTACH {} AS exported;", quoted(&name_of(file)?));
+    let mut sql = format!("SET temp_directory = ''; ATTACH {} AS exported;", quote(&name_of(file)?));
     // The raw samples are in Parquet, which DuckDB reads as it is.
     for view in VIEWS.iter().filter(|view| **view != "samples") {
         // Writing to a text cannot fail.
@@ -96,7 +96,7 @@ fn name_of(path: &Path) -> Result<String, SqlError> {
         .ok_or_else(|| SqlError::Engine { problem: problem() })
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
@@ -110,7 +110,7 @@ fn over(library: &DuckdbLibrary, parquet: &Path) -> Result<DuckdbConnection, Duc
 
 /// The views of [`crate::index`], of the export in `path`.
 fn views(path: &str) -> String {
-    let file = quoted(path);
+    let file = quote(path);
     let id = "run_id || '/' || model_id || '/' || device";
     let time = "strftime(make_timestamp(epoch_us(started)), '%Y-%m-%dT%H:%M:%SZ')";
     let figure = |metric: &str| format!("list_extract(\"values\", list_position(metrics, '{metric}'))");
@@ -163,19 +163,19 @@ fn within<T>(limit: Duration, interrupter: &Interrupter, work: impl FnOnce() -> 
 }
 
 /// Why there is no answer, before it is told.
-enum Unanswered {
+enum QueryFailure {
     Duckdb(DuckdbError),
     Other(SqlError),
 }
 
-impl From<DuckdbError> for Unanswered {
+impl From<DuckdbError> for QueryFailure {
     fn from(error: DuckdbError) -> Self {
         Self::Duckdb(error)
     }
 }
 
-fn answer(connection: &DuckdbConnection, sql: &str) -> Result<SqlAnswer, Unanswered> {
-    let refused = |problem: &str| Unanswered::Other(SqlError::Refused { problem: problem.to_owned() });
+fn answer(connection: &DuckdbConnection, sql: &str) -> Result<SqlAnswer, QueryFailure> {
+    let refused = |problem: &str| QueryFailure::Other(SqlError::Refused { problem: problem.to_owned() });
     match connection.kind(sql)? {
         StatementKind::Select => {}
         StatementKind::Nothing => return Err(refused("this is none")),
@@ -205,7 +205,7 @@ fn answer(connection: &DuckdbConnection, sql: &str) -> Result<SqlAnswer, Unanswe
         is_whole
     })?;
     if !is_whole {
-        return Err(Unanswered::Other(SqlError::TooLong));
+        return Err(QueryFailure::Other(SqlError::TooLong));
     }
     Ok(SqlAnswer { columns: columns.into_iter().map(|(name, _)| name).collect(), rows })
 }

@@ -103,7 +103,7 @@ pub(crate) fn safe_name(text: &str) -> String {
 
 /// The journals of `results`, in order. A missing directory is empty.
 pub(crate) fn journals_in(results: &Path) -> Vec<PathBuf> {
-    let mut journals = named(&results.join(RUNS), |name| name.ends_with(JOURNAL_SUFFIX));
+    let mut journals = list_files(&results.join(RUNS), |name| name.ends_with(JOURNAL_SUFFIX));
     journals.retain(|path| path.is_file());
     journals
 }
@@ -111,10 +111,10 @@ pub(crate) fn journals_in(results: &Path) -> Vec<PathBuf> {
 /// What is in `dir` and called like a document of this program, in order: also what cannot be read, such as a link that leads
 /// nowhere, a pipe or a directory, so that it is reported and not missed. A missing directory is empty.
 pub(crate) fn documents_in(dir: &Path) -> Vec<PathBuf> {
-    named(dir, |name| name.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json")))
+    list_files(dir, |name| name.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json")))
 }
 
-fn named(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+fn list_files(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let names = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let is_wanted = |name: &OsString| {
         let name = name.to_string_lossy();

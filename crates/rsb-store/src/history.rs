@@ -181,7 +181,7 @@ impl Store {
             let runs: HashMap<i64, RunNumbers> = newest.into_iter().map(|run| (run.number, run)).collect();
             let mut points = connection.prepare_cached(POINTS)?;
             let mut all: BTreeMap<SeriesKey, (Option<Better>, Vec<IndexedPoint>)> = BTreeMap::new();
-            for asked in asked(connection, filter, &slugs)? {
+            for asked in select_series(connection, filter, &slugs)? {
                 let found = points.query_map(params![asked.series, since], indexed_point)?;
                 let (_, known) = all.entry(asked.key).or_insert((asked.better, Vec::new()));
                 for point in found {
@@ -193,7 +193,7 @@ impl Store {
                 metric,
                 unit,
                 better,
-                points: joined(points, &runs),
+                points: join_points(points, &runs),
             };
             Ok(all.into_iter().map(series).filter(|series| !series.points.is_empty()).collect())
         })
@@ -251,7 +251,7 @@ struct AskedSeries {
 }
 
 /// The series that `filter` asks for on machines with one of the names in the document `slugs`.
-fn asked(connection: &Connection, filter: &SeriesFilter, slugs: &str) -> rusqlite::Result<Vec<AskedSeries>> {
+fn select_series(connection: &Connection, filter: &SeriesFilter, slugs: &str) -> rusqlite::Result<Vec<AskedSeries>> {
     let sql = format!(
         "SELECT s.id, c.name, m.name, m.unit, m.better
          FROM cases c JOIN variants v ON v.case_id = c.id AND v.outcome = 'measured' JOIN series s ON s.variant = v.id
@@ -282,7 +282,7 @@ pub(crate) fn indexed_point(row: &Row<'_>) -> rusqlite::Result<IndexedPoint> {
 }
 
 /// The points of one series, oldest first. One run that has a case twice gives one point: the later measurement.
-fn joined(mut points: Vec<IndexedPoint>, runs: &HashMap<i64, RunNumbers>) -> Vec<SeriesPoint> {
+fn join_points(mut points: Vec<IndexedPoint>, runs: &HashMap<i64, RunNumbers>) -> Vec<SeriesPoint> {
     let name = |point: &IndexedPoint| runs.get(&point.run).map(|run| run.run_id.as_str());
     points.sort_by(|a, b| {
         let by_run = || name(a).cmp(&name(b)).then_with(|| b.position.cmp(&a.position));

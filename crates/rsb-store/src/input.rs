@@ -19,24 +19,24 @@ pub(crate) const MOST_OF_OTHERS: u64 = 64 * MIB;
 
 /// Why a file is not read, before the file is named.
 #[derive(Debug)]
-pub(crate) enum Unread {
+pub(crate) enum ReadProblem {
     /// The system does not give it.
     Io(io::Error),
     /// What it is, and the cure.
     Unfit(String),
 }
 
-impl From<io::Error> for Unread {
+impl From<io::Error> for ReadProblem {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<Unread> for io::Error {
-    fn from(unread: Unread) -> Self {
+impl From<ReadProblem> for io::Error {
+    fn from(unread: ReadProblem) -> Self {
         match unread {
-            Unread::Io(error) => error,
-            Unread::Unfit(problem) => Self::new(io::ErrorKind::InvalidInput, problem),
+            ReadProblem::Io(error) => error,
+            ReadProblem::Unfit(problem) => Self::new(io::ErrorKind::InvalidInput, problem),
         }
     }
 }
@@ -71,7 +71,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 }
 
 /// All of the file `path`, which has at most `most` bytes.
-pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
+pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, ReadProblem> {
     let file = open_regular(path, most)?;
     // It may grow while it is read.
     let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or_default());
@@ -79,7 +79,7 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
     if bytes.len() as u64 > most { Err(too_large(bytes.len() as u64, most)) } else { Ok(bytes) }
 }
 
-fn open_regular(path: &Path, most: u64) -> Result<File, Unread> {
+fn open_regular(path: &Path, most: u64) -> Result<File, ReadProblem> {
     // To open some devices does something already, so they are not.
     check(&fs::metadata(path)?, most)?;
     let file = open_at_once(path)?;
@@ -93,9 +93,9 @@ fn open_at_once(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-fn check(metadata: &Metadata, most: u64) -> Result<(), Unread> {
+fn check(metadata: &Metadata, most: u64) -> Result<(), ReadProblem> {
     if let Some((kind, cure)) = other_kind(metadata.file_type()) {
-        return Err(Unread::Unfit(format!("it is {kind}, not a regular file; {cure}")));
+        return Err(ReadProblem::Unfit(format!("it is {kind}, not a regular file; {cure}")));
     }
     if metadata.len() > most { Err(too_large(metadata.len(), most)) } else { Ok(()) }
 }
@@ -122,9 +122,9 @@ fn other_kind(kind: FileType) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn too_large(bytes: u64, most: u64) -> Unread {
+fn too_large(bytes: u64, most: u64) -> ReadProblem {
     let (mib, most) = (bytes.div_ceil(MIB), most / MIB);
-    Unread::Unfit(format!(
+    ReadProblem::Unfit(format!(
         "it has {mib} MiB, and at most {most} MiB are read; give fewer cases in one file, or leave out the single samples"
     ))
 }
@@ -142,8 +142,8 @@ mod tests {
         let begun = Instant::now();
         let problem = match read(path, most) {
             Ok(bytes) => panic!("{} bytes were read", bytes.len()),
-            Err(Unread::Io(error)) => error.to_string(),
-            Err(Unread::Unfit(problem)) => problem,
+            Err(ReadProblem::Io(error)) => error.to_string(),
+            Err(ReadProblem::Unfit(problem)) => problem,
         };
         assert!(begun.elapsed() < Duration::from_secs(5), "{problem}");
         problem

@@ -260,7 +260,7 @@ mod tests {
     use super::*;
     use crate::read::read_run;
     use crate::store::Store;
-    use crate::testing::{measured, moment, run, skipped};
+    use crate::testing::{measured_case, moment, run, skipped_case};
 
     fn store() -> (tempfile::TempDir, Store) {
         let dir = tempfile::tempdir().unwrap();
@@ -287,13 +287,13 @@ mod tests {
         let (dir, store) = store();
         let mut journal = store.begin(&run("x", 0)).unwrap();
         for time in [1.0, 2.0, 3.0] {
-            journal.add(&measured("a", time)).unwrap();
+            journal.add(&measured_case("a", time)).unwrap();
         }
         let rescued = read_run(&journal.rescue(dir.path()).unwrap()).unwrap();
-        assert_eq!(rescued.benchmarks, [measured("a", 3.0)]);
+        assert_eq!(rescued.benchmarks, [measured_case("a", 3.0)]);
         drop(journal);
         let store = Store::open_existing(&dir.path().join("results")).unwrap();
-        assert_eq!(store.run("x").unwrap().benchmarks, [measured("a", 3.0)], "recovered alike");
+        assert_eq!(store.run("x").unwrap().benchmarks, [measured_case("a", 3.0)], "recovered alike");
     }
 
     #[test]
@@ -301,13 +301,16 @@ mod tests {
         let (_dir, store) = store();
         let mut journal = store.begin(&run("x", 0)).unwrap();
         journal.plan(2).unwrap();
-        journal.add(&measured("a", 1.0)).unwrap();
-        journal.add(&skipped("b")).unwrap();
+        journal.add(&measured_case("a", 1.0)).unwrap();
+        journal.add(&skipped_case("b")).unwrap();
         let lines = fs::read_to_string(&journal.path).unwrap();
         assert_eq!(lines.lines().count(), 4, "the run, the plan and two cases");
         let path = journal.finish(&Run { finished: Some(moment(9)), ..run("x", 0) }).unwrap();
-        let expected =
-            Run { benchmarks: vec![measured("a", 1.0), skipped("b")], finished: Some(moment(9)), ..first("x") };
+        let expected = Run {
+            benchmarks: vec![measured_case("a", 1.0), skipped_case("b")],
+            finished: Some(moment(9)),
+            ..first("x")
+        };
         assert_eq!(read_run(&path).unwrap(), expected);
         assert!(!journal.path.exists());
         assert_eq!(store.runs().unwrap()[0].counts.measured, 1);
@@ -317,12 +320,12 @@ mod tests {
     fn the_callers_cases_win_and_none_of_the_journal_is_lost() {
         let (_dir, store) = store();
         let mut journal = store.begin(&run("x", 0)).unwrap();
-        journal.add(&measured("a", 1.0)).unwrap();
-        journal.add(&measured("b", 2.0)).unwrap();
-        let path = journal.finish(&Run { benchmarks: vec![measured("b", 3.0)], ..run("other", 0) }).unwrap();
+        journal.add(&measured_case("a", 1.0)).unwrap();
+        journal.add(&measured_case("b", 2.0)).unwrap();
+        let path = journal.finish(&Run { benchmarks: vec![measured_case("b", 3.0)], ..run("other", 0) }).unwrap();
         let written = read_run(&path).unwrap();
         assert_eq!(written.run_id.0, "x");
-        assert_eq!(written.benchmarks, [measured("b", 3.0), measured("a", 1.0)]);
+        assert_eq!(written.benchmarks, [measured_case("b", 3.0), measured_case("a", 1.0)]);
     }
 
     #[test]
@@ -344,7 +347,7 @@ mod tests {
         let import = |time: u32| {
             let store = Store::open_for_writing(&results).unwrap();
             let one = Run {
-                benchmarks: vec![measured("a", f64::from(time))],
+                benchmarks: vec![measured_case("a", f64::from(time))],
                 imported: true,
                 ..run("20260101T000000Z_nogit", 0)
             };
@@ -370,7 +373,7 @@ mod tests {
         // Looking at every case for each, as `Run::keep` does, would take 16 times as long for four times as many.
         let seconds = |count: usize| {
             let (_dir, store) = store();
-            let cases: Vec<BenchmarkResult> = (0..count).map(|case| skipped(&format!("case{case}"))).collect();
+            let cases: Vec<BenchmarkResult> = (0..count).map(|case| skipped_case(&format!("case{case}"))).collect();
             let begun = std::time::Instant::now();
             let imported = Run { benchmarks: cases, imported: true, ..run("x", 0) };
             let path = store.begin(&imported).unwrap().finish(&imported).unwrap();
@@ -392,17 +395,17 @@ mod tests {
         let (dir, store) = store();
         let mut journal = store.begin(&run("x", 0)).unwrap();
         let real = journal.file.try_clone().unwrap();
-        journal.add(&measured("a", 1.0)).unwrap();
+        journal.add(&measured_case("a", 1.0)).unwrap();
         journal = Journal { file: full, ..journal };
-        let error = journal.add(&measured("b", 2.0)).unwrap_err();
+        let error = journal.add(&measured_case("b", 2.0)).unwrap_err();
         assert!(matches!(&error, StoreError::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull));
         assert!(error.to_string().contains("free some space"), "{error}");
         let rescued = journal.rescue(&dir.path().join("elsewhere")).unwrap();
-        assert_eq!(read_run(&rescued).unwrap().benchmarks, [measured("a", 1.0), measured("b", 2.0)]);
+        assert_eq!(read_run(&rescued).unwrap().benchmarks, [measured_case("a", 1.0), measured_case("b", 2.0)]);
 
         // Once there is room again, what could not be written follows.
         journal = Journal { file: real, ..journal };
-        journal.add(&measured("c", 3.0)).unwrap();
+        journal.add(&measured_case("c", 3.0)).unwrap();
         assert_eq!(fs::read_to_string(&journal.path).unwrap().lines().count(), 4);
     }
 
@@ -420,14 +423,14 @@ mod tests {
     fn a_run_that_cannot_be_written_can_be_written_elsewhere() {
         let (dir, store) = store();
         let mut journal = store.begin(&run("x", 0)).unwrap();
-        journal.add(&measured("a", 1.0)).unwrap();
+        journal.add(&measured_case("a", 1.0)).unwrap();
         let runs = store.results_dir().join(RUNS);
         fs::remove_dir_all(&runs).unwrap();
         fs::write(&runs, "in the way").unwrap();
         let finished = Run { finished: Some(moment(5)), ..run("x", 0) };
         assert!(matches!(journal.finish(&finished), Err(StoreError::Write { .. })));
         let rescued = journal.rescue(&dir.path().join("elsewhere")).unwrap();
-        let expected = Run { benchmarks: vec![measured("a", 1.0)], finished: finished.finished, ..first("x") };
+        let expected = Run { benchmarks: vec![measured_case("a", 1.0)], finished: finished.finished, ..first("x") };
         assert_eq!(read_run(&rescued).unwrap(), expected);
         fs::remove_file(&runs).unwrap();
         assert!(journal.finish(&finished).is_ok(), "it can be tried again");

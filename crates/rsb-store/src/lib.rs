@@ -63,7 +63,7 @@ pub use input::{open, read_text};
 pub use journal::{Journal, begins_as_run_id, new_run_id, progress_of};
 pub use line::{KnownCase, LinePoint, SeriesName};
 pub use merge::{MergedFile, TakenRun};
-pub use programs::{KeptProgram, NotKept, Programs};
+pub use programs::{KeptProgram, ProgramUnavailable, Programs};
 pub use prune::{PrunePlan, PruneRule};
 pub use question::HistoryQuestion;
 pub use read::{UNREADABLE, environment_in, read_bytes, read_comparison, read_run};

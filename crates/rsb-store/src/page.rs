@@ -33,10 +33,10 @@ pub(crate) fn document_in(bytes: &[u8], most: u64) -> Option<Result<Vec<u8>, Str
     const BEGIN: &[u8] = b"<!doctype html";
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
     let is_page = bytes.get(..BEGIN.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(BEGIN));
-    is_page.then(|| unpacked(bytes, most))
+    is_page.then(|| unpack(bytes, most))
 }
 
-fn unpacked(page: &[u8], most: u64) -> Result<Vec<u8>, String> {
+fn unpack(page: &[u8], most: u64) -> Result<Vec<u8>, String> {
     let changed = |how: &str| format!("it is an HTML page, and the run in it {how}; {WRITE_AGAIN}");
     let page = std::str::from_utf8(page).map_err(|_| changed("is no longer UTF-8"))?;
     let (_, rest) = page.split_once(OPEN).ok_or_else(|| {

@@ -49,7 +49,7 @@ pub struct KeptProgram {
 
 /// Why no program is run for a run of a baseline.
 #[derive(Debug, thiserror::Error)]
-pub enum NotKept {
+pub enum ProgramUnavailable {
     /// This machine never kept one for it, or has let go of it since.
     #[error("no program was kept here for that run")]
     Never,
@@ -160,7 +160,7 @@ impl Programs {
             copy(program, &path, hash)?;
         }
         for marker in markers {
-            files::create_new(&dir.join(marker)).map(drop).or_else(known)?;
+            files::create_new(&dir.join(marker)).map(drop).or_else(ignore_existing)?;
         }
         self.keep_latest(&dir)
     }
@@ -169,26 +169,26 @@ impl Programs {
     ///
     /// # Errors
     /// Why there is none that may be run.
-    pub fn find(&self, run: &Run) -> Result<KeptProgram, NotKept> {
-        let wanted = run.program.as_deref().ok_or(NotKept::Never)?;
+    pub fn find(&self, run: &Run) -> Result<KeptProgram, ProgramUnavailable> {
+        let wanted = run.program.as_deref().ok_or(ProgramUnavailable::Never)?;
         if is_hexadecimal(wanted, 16) {
-            return Err(NotKept::EarlierVersion);
+            return Err(ProgramUnavailable::EarlierVersion);
         }
-        let hash = Some(wanted).filter(|hash| is_hexadecimal(hash, 64)).ok_or(NotKept::Never)?;
-        self.open(hash, &marker(&run.run_id.0, RUN).ok_or(NotKept::Never)?)
+        let hash = Some(wanted).filter(|hash| is_hexadecimal(hash, 64)).ok_or(ProgramUnavailable::Never)?;
+        self.open(hash, &marker(&run.run_id.0, RUN).ok_or(ProgramUnavailable::Never)?)
     }
 
     /// The program that was kept here as `build`, checked.
     ///
     /// # Errors
     /// Why there is none that may be run.
-    pub fn find_build(&self, build: &str) -> Result<KeptProgram, NotKept> {
-        let marker = marker(build, BUILD).ok_or(NotKept::Never)?;
+    pub fn find_build(&self, build: &str) -> Result<KeptProgram, ProgramUnavailable> {
+        let marker = marker(build, BUILD).ok_or(ProgramUnavailable::Never)?;
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let hashes = names.filter(|name| is_hexadecimal(name, 64) && self.dir.join(name).join(&marker).exists());
         // What was built twice may be kept twice, one of them damaged.
-        let mut why_not = NotKept::Never;
+        let mut why_not = ProgramUnavailable::Never;
         for hash in hashes {
             match self.open(&hash, &marker) {
                 Ok(program) => return Ok(program),
@@ -198,12 +198,12 @@ impl Programs {
         Err(why_not)
     }
 
-    fn open(&self, hash: &str, marker: &str) -> Result<KeptProgram, NotKept> {
+    fn open(&self, hash: &str, marker: &str) -> Result<KeptProgram, ProgramUnavailable> {
         let dir = self.dir.join(hash);
         let marker = fs::symlink_metadata(dir.join(marker)).and_then(|data| data.modified());
-        let since = marker.map_err(|_| NotKept::Never)?;
+        let since = marker.map_err(|_| ProgramUnavailable::Never)?;
         let path = dir.join(PROGRAM);
-        let untrusted = |why: io::Error| NotKept::Untrusted { path: path.clone(), why: why.to_string() };
+        let untrusted = |why: io::Error| ProgramUnavailable::Untrusted { path: path.clone(), why: why.to_string() };
         private(&self.dir).and_then(|()| private(&dir)).map_err(untrusted)?;
         let file = open_checked(&path, hash).map_err(untrusted)?;
         touch(&file);
@@ -252,7 +252,7 @@ fn marker(name: &str, kind: &str) -> Option<String> {
 }
 
 /// A program that somebody else has kept meanwhile, or before, is as good.
-fn known(error: io::Error) -> io::Result<()> {
+fn ignore_existing(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) }
 }
 
@@ -344,7 +344,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let programs = Programs { dir: dir.path().join("a/programs") };
         let (original, run) = program(dir.path(), "#!/bin/sh\nexit 0\n");
-        assert!(matches!(programs.find(&run), Err(NotKept::Never)));
+        assert!(matches!(programs.find(&run), Err(ProgramUnavailable::Never)));
         for _ in 0..2 {
             keep(&programs, &original, &run).unwrap();
         }
@@ -370,19 +370,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let programs = Programs { dir: dir.path().join("programs") };
         let (original, run) = program(dir.path(), "built");
-        assert!(matches!(programs.find_build("aaaa-release-1"), Err(NotKept::Never)));
+        assert!(matches!(programs.find_build("aaaa-release-1"), Err(ProgramUnavailable::Never)));
         for _ in 0..2 {
             let kept = programs.keep_build(&original, "aaaa-release-1").unwrap();
             assert_eq!(fs::read(kept.executable()).unwrap(), fs::read(&original).unwrap());
         }
         assert!(programs.find_build("aaaa-release-1").is_ok());
         for other in ["aaaa-release-2", "aaaa-debug-1", "", "../aaaa-release-1"] {
-            assert!(matches!(programs.find_build(other), Err(NotKept::Never)), "{other}");
+            assert!(matches!(programs.find_build(other), Err(ProgramUnavailable::Never)), "{other}");
         }
-        assert!(matches!(programs.find(&run), Err(NotKept::Never)), "it was kept for no run");
+        assert!(matches!(programs.find(&run), Err(ProgramUnavailable::Never)), "it was kept for no run");
         let path = programs.find_build("aaaa-release-1").unwrap().path().to_owned();
         fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
-        assert!(matches!(programs.find_build("aaaa-release-1"), Err(NotKept::Untrusted { .. })));
+        assert!(matches!(programs.find_build("aaaa-release-1"), Err(ProgramUnavailable::Untrusted { .. })));
     }
 
     #[test]
@@ -394,14 +394,14 @@ mod tests {
         let hash = mine.program.clone().unwrap();
         // The hash of a program that is kept here, but for another run; a path; a hash of an earlier version.
         let other = Run { program: Some(hash.clone()), ..run("20260102T090312Z_1a2b3c4", 0) };
-        assert!(matches!(programs.find(&other), Err(NotKept::Never)));
+        assert!(matches!(programs.find(&other), Err(ProgramUnavailable::Never)));
         let of = |program: &str| programs.find(&Run { program: Some(program.to_owned()), ..mine.clone() });
         for name in ["", "../original", "/bin/sh", &hash.to_uppercase(), &hash[..63]] {
-            assert!(matches!(of(name), Err(NotKept::Never)), "{name}");
+            assert!(matches!(of(name), Err(ProgramUnavailable::Never)), "{name}");
         }
-        assert!(matches!(of("0123456789abcdef"), Err(NotKept::EarlierVersion)));
+        assert!(matches!(of("0123456789abcdef"), Err(ProgramUnavailable::EarlierVersion)));
         let elsewhere = Run { run_id: RunId("../x".to_owned()), ..mine.clone() };
-        assert!(matches!(programs.find(&elsewhere), Err(NotKept::Never)));
+        assert!(matches!(programs.find(&elsewhere), Err(ProgramUnavailable::Never)));
         assert!(keep(&programs, &original, &elsewhere).is_err());
     }
 
@@ -415,12 +415,12 @@ mod tests {
         for (changed, mode) in [(path.as_path(), 0o700), (path.parent().unwrap(), 0o777), (&programs.dir, 0o770)] {
             let before = fs::metadata(changed).unwrap().permissions();
             fs::set_permissions(changed, Permissions::from_mode(mode)).unwrap();
-            assert!(matches!(programs.find(&run), Err(NotKept::Untrusted { .. })), "{}", changed.display());
+            assert!(matches!(programs.find(&run), Err(ProgramUnavailable::Untrusted { .. })), "{}", changed.display());
             fs::set_permissions(changed, before).unwrap();
         }
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(&original, &path).unwrap();
-        assert!(matches!(programs.find(&run), Err(NotKept::Untrusted { .. })));
+        assert!(matches!(programs.find(&run), Err(ProgramUnavailable::Untrusted { .. })));
     }
 
     #[test]

@@ -36,20 +36,20 @@ impl HistoryQuestion {
     /// It as SQL.
     pub fn sql(&self) -> String {
         match self {
-            Self::Regressed { since } => regressed(since.as_microsecond()),
+            Self::Regressed { since } => regressed_sql(since.as_microsecond()),
             Self::Slowest { limit } => slowest(*limit),
-            Self::Unmeasured { since } => unmeasured(since.as_microsecond()),
-            Self::Between { before, after } => between(&quoted(before), &quoted(after)),
+            Self::Unmeasured { since } => unmeasured_sql(since.as_microsecond()),
+            Self::Between { before, after } => between(&quote(before), &quote(after)),
         }
     }
 }
 
 /// `text` as SQL writes it.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-fn regressed(since: i64) -> String {
+fn regressed_sql(since: i64) -> String {
     let time = moment_of("timestamp");
     // A run may be judged many times: the latest judgment against each baseline counts, and of those that call a case
     // Regressed the latest is shown.
@@ -86,7 +86,7 @@ GROUP BY c.id ORDER BY time_ms DESC LIMIT {limit}"
     )
 }
 
-fn unmeasured(since: i64) -> String {
+fn unmeasured_sql(since: i64) -> String {
     let measured = moment_of("measured");
     // One look into the index for each variant, however many results it has.
     let last = "(SELECT max(x.started) FROM results x WHERE x.variant = v.id)";

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::question::HistoryQuestion;
 use crate::select::SqlError;
 use crate::store::Store;
-use crate::testing::{DAY, case_id, comparison, keep, machine, measured, moment, run, skipped, with_runs};
+use crate::testing::{DAY, case_id, comparison, keep, machine, measured_case, moment, run, skipped_case, with_runs};
 
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -61,7 +61,7 @@ fn only_what_reads_is_answered() {
 fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_for_writing(dir.path()).unwrap();
-    let mut case = measured("bs=8", 4.0);
+    let mut case = measured_case("bs=8", 4.0);
     case.results[0] = std::mem::take(&mut case.results[0])
         .with("batch_size", 8)
         .with("sequence_length", 128)
@@ -72,7 +72,7 @@ fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
         .with("architecture_type", "llama")
         .with("parameter_count", 1_100_000_u64);
     case.samples.clear();
-    keep(&store, &Run { benchmarks: vec![case, measured("plain", 2.0), skipped("none")], ..run("x", 0) });
+    keep(&store, &Run { benchmarks: vec![case, measured_case("plain", 2.0), skipped_case("none")], ..run("x", 0) });
     let runs = store.select("SELECT * FROM benchmark_runs", LIMIT).unwrap();
     let columns = ["id", "timestamp", "model_id", "device", "architecture_type", "parameter_count", "description"];
     assert_eq!(runs.columns, columns);
@@ -112,12 +112,12 @@ fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
     // Two models under one name are no model, and what nobody knows is null.
     let other = BenchmarkResult {
         results: vec![Fields::new().with("time_ms", 3.0).with("parameter_count", 7)],
-        ..measured("other", 3.0)
+        ..measured_case("other", 3.0)
     };
     keep(&store, &Run { benchmarks: vec![other], ..run("y", 60) });
     let asked = "SELECT architecture_type, parameter_count FROM benchmark_runs WHERE id LIKE 'y/%'";
     assert_eq!(store.select(asked, LIMIT).unwrap().rows, [[json!(null), json!(7)]]);
-    let mut both = measured("both", 1.0);
+    let mut both = measured_case("both", 1.0);
     both.results[0].set("parameter_count", 8);
     let seven = store.run("y").unwrap().benchmarks[0].clone();
     keep(&store, &Run { benchmarks: vec![both, seven], ..run("z", 120) });
@@ -137,7 +137,7 @@ fn named_questions_are_answered() {
     let other = "f00df00d'f00d";
     let mut environment = machine(2);
     environment.git.as_mut().unwrap().commit = other.to_owned();
-    keep(&store, &Run { environment, benchmarks: vec![measured("case-0", 8.0)], ..run("other", 5 * DAY) });
+    keep(&store, &Run { environment, benchmarks: vec![measured_case("case-0", 8.0)], ..run("other", 5 * DAY) });
     let between = answer(&HistoryQuestion::Between { before: "1a2b3c4".to_owned(), after: other.to_owned() });
     assert_eq!(between.len(), 2, "two metrics of the case that both have");
     assert_eq!((&between[0][6], &between[0][7]), (&json!(3), &json!(1)));

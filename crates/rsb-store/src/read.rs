@@ -19,7 +19,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::ReadError;
-use crate::input::{self, Unread};
+use crate::input::{self, ReadProblem};
 use crate::seal::{self, Seal};
 use crate::{files, page};
 
@@ -79,8 +79,8 @@ pub fn environment_in(text: &str) -> serde_json::Result<Environment> {
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     let unfit = |problem| ReadError::Unfit { path: path.to_owned(), problem };
     let bytes = input::read(path, input::MOST_OF_OURS).map_err(|unread| match unread {
-        Unread::Io(source) => ReadError::Io { path: path.to_owned(), source },
-        Unread::Unfit(problem) => unfit(problem),
+        ReadProblem::Io(source) => ReadError::Io { path: path.to_owned(), source },
+        ReadProblem::Unfit(problem) => unfit(problem),
     })?;
     page::document_in(&bytes, input::MOST_OF_OURS).unwrap_or(Ok(bytes)).map_err(unfit)
 }
@@ -285,7 +285,7 @@ pub(crate) fn shape(path: &Path, expected: &'static str, error: &serde_json::Err
 mod tests {
     use super::*;
     use crate::document;
-    use crate::testing::{case_id, measured, moment, run, skipped};
+    use crate::testing::{case_id, measured_case, moment, run, skipped_case};
     use crate::testing::{junk, mutate};
 
     const PATH: &str = "some/run.json";
@@ -296,7 +296,7 @@ mod tests {
 
     fn sample() -> Run {
         Run {
-            benchmarks: vec![measured("a", 1.5), skipped("b"), measured("c", 2.0)],
+            benchmarks: vec![measured_case("a", 1.5), skipped_case("b"), measured_case("c", 2.0)],
             ..run("20260101T000000Z_1a2b3c4", 0)
         }
     }
@@ -346,7 +346,7 @@ mod tests {
         document["benchmarks"][0]["results"] = Value::from("not a list");
         document["benchmarks"][1] = Value::from(17);
         let run = parse(&document.to_string()).unwrap();
-        assert_eq!(run.benchmarks[2], measured("c", 2.0));
+        assert_eq!(run.benchmarks[2], measured_case("c", 2.0));
         assert_eq!(run.benchmarks[0].benchmark_id, case_id("a"));
         assert_eq!(run.benchmarks[0].timestamp, moment(60));
         assert_eq!(run.benchmarks[1].benchmark_id.as_str(), "unreadable/1");

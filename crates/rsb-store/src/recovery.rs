@@ -34,7 +34,7 @@ fn recover_one(path: &Path) -> Option<StoreNotice> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return None,
         Err(TryLockError::Error(error)) => {
-            return Some(kept(path, format!("{error}; remove it when no run is going on")));
+            return Some(journal_kept_notice(path, format!("{error}; remove it when no run is going on")));
         }
     }
     // Its writer may have finished between the listing and the lock.
@@ -54,9 +54,9 @@ fn recover_one(path: &Path) -> Option<StoreNotice> {
                 remove(path);
                 StoreNotice::Recovered { path: run_file, cases: salvage.run.benchmarks.len(), dropped: salvage.dropped }
             }
-            Err(error) => kept(path, error.to_string()),
+            Err(error) => journal_kept_notice(path, error.to_string()),
         },
-        Err(error) => kept(path, error.to_string()),
+        Err(error) => journal_kept_notice(path, error.to_string()),
     })
 }
 
@@ -73,7 +73,7 @@ pub struct JournalProgress {
 
 /// The runs whose writers live, with what they have measured so far.
 pub(crate) fn progress(results_dir: &Path) -> Vec<JournalProgress> {
-    held(results_dir).iter().filter_map(|path| so_far(path)).collect()
+    live_journals(results_dir).iter().filter_map(|path| so_far(path)).collect()
 }
 
 /// What the journal of a living writer says. A line that is being written is not there yet.
@@ -91,11 +91,11 @@ fn so_far(journal: &Path) -> Option<JournalProgress> {
 
 /// The runs whose writers live, without what they have measured so far.
 pub(crate) fn living(results_dir: &Path) -> Vec<Run> {
-    held(results_dir).iter().filter_map(|path| begun(path)).collect()
+    live_journals(results_dir).iter().filter_map(|path| begun(path)).collect()
 }
 
 /// The journals whose writers live.
-fn held(results_dir: &Path) -> Vec<PathBuf> {
+fn live_journals(results_dir: &Path) -> Vec<PathBuf> {
     let is_held = |path: &PathBuf| {
         let lock = File::open(path).map(|file| file.try_lock());
         matches!(lock, Ok(Err(TryLockError::WouldBlock)))
@@ -118,7 +118,7 @@ fn begun(journal: &Path) -> Option<Run> {
     header(journal, first.strip_suffix(b"\n")?).ok()
 }
 
-fn kept(path: &Path, problem: String) -> StoreNotice {
+fn journal_kept_notice(path: &Path, problem: String) -> StoreNotice {
     StoreNotice::JournalKept { path: path.to_owned(), problem }
 }
 

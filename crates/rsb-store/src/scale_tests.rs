@@ -17,7 +17,7 @@ use crate::merge::MergedFile;
 use crate::prune::PruneRule;
 use crate::question::HistoryQuestion;
 use crate::store::Store;
-use crate::testing::{DAY, keep, measured, moment, run, with_runs};
+use crate::testing::{DAY, keep, measured_case, moment, run, with_runs};
 
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -115,9 +115,11 @@ fn a_trend_follows_the_figure_of_the_gate_and_an_export_the_record() {
         Samples { replicate, iters: vec![1; 11], times_ns: times }
     };
     // The 10 % quantiles are 11, 21 and 61 ms.
-    let case =
-        BenchmarkResult { samples: vec![samples(0, 10.0), samples(1, 60.0), samples(2, 20.0)], ..measured("a", 1.0) };
-    let impossible = BenchmarkResult { samples: vec![samples(0, -100.0)], ..measured("b", 1.0) };
+    let case = BenchmarkResult {
+        samples: vec![samples(0, 10.0), samples(1, 60.0), samples(2, 20.0)],
+        ..measured_case("a", 1.0)
+    };
+    let impossible = BenchmarkResult { samples: vec![samples(0, -100.0)], ..measured_case("b", 1.0) };
     keep(&store, &Run { benchmarks: vec![case.clone(), impossible], ..run("x", 0) });
     let filter = SeriesFilter { metric: Some("time_ms".to_owned()), ..SeriesFilter::default() };
     let series = store.series(&filter).unwrap();
@@ -131,14 +133,14 @@ fn a_trend_follows_the_figure_of_the_gate_and_an_export_the_record() {
 #[test]
 fn days_follow_runs_that_change_and_go() {
     let (dir, store) = with_runs(3, 2);
-    keep(&store, &Run { benchmarks: vec![measured("case-0", 9.0)], ..run("more", 60) });
+    keep(&store, &Run { benchmarks: vec![measured_case("case-0", 9.0)], ..run("more", 60) });
     let mean = |store: &Store| {
         let answer =
             store.select("SELECT day, results, mean FROM daily_means WHERE metric = 'time_ms'", LIMIT).unwrap();
         answer.rows
     };
     let lowest = |result: BenchmarkResult| result.figure("time_ms").unwrap();
-    let [one, two, three, nine] = [1.0, 2.0, 3.0, 9.0].map(|time| lowest(measured("x", time)));
+    let [one, two, three, nine] = [1.0, 2.0, 3.0, 9.0].map(|time| lowest(measured_case("x", time)));
     let first = (2.0 * one + nine) / 3.0;
     assert_eq!(
         mean(&store),
@@ -169,7 +171,7 @@ fn readers_read_while_a_writer_writes() {
     let mut statement = writer.prepare("SELECT value FROM points").unwrap();
     let mut rows = statement.query([]).unwrap();
     assert!(rows.next().unwrap().is_some());
-    keep(&store, &Run { benchmarks: vec![measured("case-0", 1.0)], ..run("more", 60) });
+    keep(&store, &Run { benchmarks: vec![measured_case("case-0", 1.0)], ..run("more", 60) });
     let known = |id: &str| format!("SELECT count(*) FROM runs WHERE run_id = '{id}'");
     assert_eq!(store.select(&known("more"), LIMIT).unwrap().rows, [[json!(1)]], "it is in the index");
     assert!(rows.next().unwrap().is_some());
@@ -178,9 +180,9 @@ fn readers_read_while_a_writer_writes() {
 #[test]
 fn a_prune_keeps_the_latest_the_newest_and_what_baselines_are_made_from() {
     let (dir, store) = with_runs(10, 1);
-    keep(&store, &Run { benchmarks: vec![measured("case-0", 1.0)], suite: "full".to_owned(), ..run("lonely", 0) });
+    keep(&store, &Run { benchmarks: vec![measured_case("case-0", 1.0)], suite: "full".to_owned(), ..run("lonely", 0) });
     // Measured last, by a clock that went back.
-    keep(&store, &Run { benchmarks: vec![measured("case-0", 1.0)], ..run("last", -5 * DAY) });
+    keep(&store, &Run { benchmarks: vec![measured_case("case-0", 1.0)], ..run("last", -5 * DAY) });
     let baselines = Baselines::new(&dir.path().join("baselines"));
     let of = store.run("run-002").unwrap();
     baselines.save(&Baseline::new("quick", moment(0), &[of]).unwrap()).unwrap();
@@ -286,7 +288,7 @@ fn a_directory_that_cannot_be_written_is_checked_as_it_is() {
 #[test]
 fn a_check_names_files_that_changed_clocks_that_went_back_and_a_newer_index() {
     let (dir, store) = with_runs(3, 1);
-    keep(&store, &Run { benchmarks: vec![measured("a", 1.0)], ..run("back", DAY / 2) });
+    keep(&store, &Run { benchmarks: vec![measured_case("a", 1.0)], ..run("back", DAY / 2) });
     let path = dir.path().join("runs/run-001.json");
     fs::write(&path, fs::read_to_string(&path).unwrap().replace("gflops", "tflops")).unwrap();
     let found = check::check(dir.path()).unwrap();
@@ -308,7 +310,7 @@ fn a_check_names_files_that_changed_clocks_that_went_back_and_a_newer_index() {
 #[test]
 fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
     let (from, theirs) = with_runs(3, 2);
-    keep(&theirs, &Run { benchmarks: vec![measured("case-0", 1.0)], ..run("back", -DAY) });
+    keep(&theirs, &Run { benchmarks: vec![measured_case("case-0", 1.0)], ..run("back", -DAY) });
     fs::write(from.path().join("runs/broken.json"), "{").unwrap();
     let (to, store) = with_runs(1, 1);
     let told = |store: &Store, dir: &Path| {

@@ -101,7 +101,7 @@ pub enum SharedStoreError {
 
 /// What became of a run that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
+pub enum SendOutcome {
     /// It is there now.
     Added,
     /// It was there, with other contents: those of today replace them.
@@ -160,7 +160,7 @@ impl SharedStore {
     }
 
     /// The address without its password.
-    pub fn shown(&self) -> &str {
+    pub fn display_address(&self) -> &str {
         &self.shown
     }
 
@@ -203,7 +203,7 @@ impl SharedStore {
     ///
     /// # Errors
     /// When the connection breaks: then nothing of it was sent.
-    pub fn send(&mut self, run: &Run) -> Result<Sent, SharedStoreError> {
+    pub fn send(&mut self, run: &Run) -> Result<SendOutcome, SharedStoreError> {
         let machine = Fingerprint::of(&run.environment).slug();
         let key = Key { own_id: &own_id(run).0, started: run.started.as_microsecond(), machine: &machine };
         let shown = self.shown.clone();
@@ -213,7 +213,7 @@ impl SharedStore {
             let text = document(run, &known.run_id)?;
             // A copy that somebody else keeps may be of before it was measured further.
             if text == known.document || samples(run) <= samples_of(&known.document) {
-                return Ok(Sent::Known);
+                return Ok(SendOutcome::Known);
             }
             let replaced = (|| {
                 let update = "UPDATE rsb_runs SET document = $2, received = now() WHERE number = $1";
@@ -222,17 +222,17 @@ impl SharedStore {
                 MetricRows::of(run).write(&mut transaction, run, (known.number, &machine))?;
                 transaction.commit()
             })();
-            return replaced.map(|()| Sent::Replaced).map_err(broken);
+            return replaced.map(|()| SendOutcome::Replaced).map_err(broken);
         }
         for run_id in names(&own_id(run).0) {
             let text = document(run, &run_id)?;
             match insert(&mut transaction, run, (&run_id, key, &text)).map_err(broken)? {
                 Some(number) => {
                     let written = MetricRows::of(run).write(&mut transaction, run, (number, &machine));
-                    return written.and_then(|()| transaction.commit()).map(|()| Sent::Added).map_err(broken);
+                    return written.and_then(|()| transaction.commit()).map(|()| SendOutcome::Added).map_err(broken);
                 }
                 // Either another run has the name, or another process of this machine was sending this one.
-                None if find(&mut transaction, key).map_err(broken)?.is_some() => return Ok(Sent::Known),
+                None if find(&mut transaction, key).map_err(broken)?.is_some() => return Ok(SendOutcome::Known),
                 None => {}
             }
         }
@@ -247,9 +247,9 @@ impl SharedStore {
     pub fn send_all(
         &mut self,
         store: &Store,
-        mut told: impl FnMut(&RunId, Result<Sent, SharedStoreError>),
+        mut told: impl FnMut(&RunId, Result<SendOutcome, SharedStoreError>),
     ) -> Result<(), SharedStoreError> {
-        let known = self.known()?;
+        let known = self.list_runs()?;
         for run in store.runs()?.into_iter().rev() {
             let changed = std::fs::metadata(&run.path).and_then(|file| file.modified()).ok();
             let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
@@ -261,7 +261,7 @@ impl SharedStore {
             }
             let run = store.run(&run.run_id.0)?;
             match self.send(&run) {
-                Ok(Sent::Known) => {}
+                Ok(SendOutcome::Known) => {}
                 Err(error) if self.client.is_closed() => return Err(error),
                 sent => told(&run.run_id, sent),
             }
@@ -271,7 +271,7 @@ impl SharedStore {
 
     /// What is there: each name of each run, when it began in microseconds, and the machine; with when it was received, in seconds
     /// since 1970.
-    fn known(&mut self) -> Result<HashMap<(String, i64, String), f64>, SharedStoreError> {
+    fn list_runs(&mut self) -> Result<HashMap<(String, i64, String), f64>, SharedStoreError> {
         let sql =
             "SELECT own_id, run_id, started_us, machine, extract(epoch FROM received)::double precision FROM rsb_runs";
         let rows = self.client.query(sql, &[]).map_err(|error| self.broken(&error))?;

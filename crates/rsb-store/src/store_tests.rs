@@ -11,7 +11,7 @@ use crate::error::{StoreError, StoreNotice};
 use crate::history::{Fingerprints, HistoryFilter, SeriesFilter};
 use crate::read::read_run;
 use crate::store::Store;
-use crate::testing::{comparison, machine, measured, moment, run, skipped};
+use crate::testing::{comparison, machine, measured_case, moment, run, skipped_case};
 use crate::{export, files, index};
 
 struct Directory(tempfile::TempDir);
@@ -44,9 +44,9 @@ impl Directory {
         for (index, id) in [(0_u8, "a"), (1, "b"), (2, "c")] {
             let base = run(id, i64::from(index) * 3600);
             let mut journal = store.begin(&base).unwrap();
-            journal.add(&measured("fast", 1.0 + f64::from(index))).unwrap();
-            journal.add(&measured("slow", 10.0 + f64::from(index))).unwrap();
-            journal.add(&skipped("none")).unwrap();
+            journal.add(&measured_case("fast", 1.0 + f64::from(index))).unwrap();
+            journal.add(&measured_case("slow", 10.0 + f64::from(index))).unwrap();
+            journal.add(&skipped_case("none")).unwrap();
             journal.finish(&base).unwrap();
         }
         dir
@@ -67,7 +67,7 @@ fn a_run_is_being_measured_while_its_writer_lives() {
     let store = dir.write();
     assert!(dir.read().being_measured().is_empty());
     let mut journal = store.begin(&run("a", 0)).unwrap();
-    journal.add(&measured("fast", 1.0)).unwrap();
+    journal.add(&measured_case("fast", 1.0)).unwrap();
     let living: Vec<String> = dir.read().being_measured().iter().map(|run| run.run_id.0.clone()).collect();
     assert_eq!(living, ["a"]);
     drop(journal);
@@ -136,13 +136,13 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
     let store = dir.write();
     let mut journal = store.begin(&run("x", 0)).unwrap();
     journal.plan(5).unwrap();
-    journal.add(&skipped("b")).unwrap();
+    journal.add(&skipped_case("b")).unwrap();
     let progress = || store.progress().remove(0).progress;
     assert_eq!(progress(), None, "no replicate has ended");
     let third = ReplicateProgress { done: 3, total: 20 };
     journal.set_progress(third);
     assert_eq!(progress(), None, "it ends with its result");
-    journal.add(&measured("a", 1.0)).unwrap();
+    journal.add(&measured_case("a", 1.0)).unwrap();
     assert_eq!(progress(), Some(third));
     assert_eq!(notices(&dir.write()), Vec::<String>::new(), "a live writer is left alone");
     let path = dir.path().join("runs/x.partial.jsonl");
@@ -154,7 +154,7 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
     assert_eq!(*store.notices(), [StoreNotice::Recovered { path: run_file.clone(), cases: 2, dropped: 1 }]);
     assert!(!path.exists());
     let recovered = read_run(&run_file).unwrap();
-    assert_eq!(recovered.benchmarks, [skipped("b"), measured("a", 1.0)]);
+    assert_eq!(recovered.benchmarks, [skipped_case("b"), measured_case("a", 1.0)]);
     assert_eq!(recovered.finished, None);
     assert_eq!(recovered.notes, [Note::CutOff { ended: 2, planned: Some(5), torn_lines: 1 }]);
     assert_eq!(store.runs().unwrap().len(), 1);
@@ -183,7 +183,7 @@ fn a_finished_run_is_not_recovered_again() {
     let dir = Directory::new();
     let store = dir.write();
     let mut journal = store.begin(&run("x", 0)).unwrap();
-    journal.add(&measured("a", 1.0)).unwrap();
+    journal.add(&measured_case("a", 1.0)).unwrap();
     let left = fs::read(dir.path().join("runs/x.partial.jsonl")).unwrap();
     journal.finish(&Run { finished: Some(moment(1)), ..run("x", 0) }).unwrap();
     drop(journal);
@@ -310,7 +310,7 @@ fn many_writers_at_once_lose_nothing() {
                     let store = Store::open_for_writing(&path).unwrap();
                     let base = run("same", i64::from(writer * 10 + turn));
                     let mut journal = store.begin(&base).unwrap();
-                    journal.add(&measured("a", 1.0)).unwrap();
+                    journal.add(&measured_case("a", 1.0)).unwrap();
                     journal.finish(&base).unwrap();
                 }
             });
@@ -358,7 +358,7 @@ fn a_series_is_of_one_machine_and_of_what_was_measured() {
     ] {
         let value = if other.run_id.0 == "unlike" { 500.0 } else { 2.5 };
         let mut journal = store.begin(&other).unwrap();
-        journal.add(&measured("fast", value)).unwrap();
+        journal.add(&measured_case("fast", value)).unwrap();
         journal.finish(&other).unwrap();
     }
     let values = |machine: Fingerprints| {
@@ -417,8 +417,8 @@ fn a_run_that_got_more_replicates_takes_its_own_place() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_for_writing(dir.path()).unwrap();
     let mut journal = store.begin(&run("x", 0)).unwrap();
-    journal.finish(&Run { benchmarks: vec![measured("a", 1.0)], ..run("x", 0) }).unwrap();
-    let more = Run { benchmarks: vec![measured("a", 2.0), measured("b", 1.0)], ..run("x", 0) };
+    journal.finish(&Run { benchmarks: vec![measured_case("a", 1.0)], ..run("x", 0) }).unwrap();
+    let more = Run { benchmarks: vec![measured_case("a", 2.0), measured_case("b", 1.0)], ..run("x", 0) };
     store.rewrite(&more).unwrap();
     assert_eq!(store.runs().unwrap().len(), 1);
     assert_eq!(store.run("x").unwrap(), more);
@@ -433,7 +433,7 @@ fn the_runs_before_one_are_whole_ones_of_its_machine_and_suite_oldest_first() {
     let keep = |run: Run| {
         let run = Run { finished: Some(moment(10_000)), ..run };
         let mut journal = store.begin(&run).unwrap();
-        journal.add(&measured("fast", 1.0)).unwrap();
+        journal.add(&measured_case("fast", 1.0)).unwrap();
         journal.finish(&run).unwrap();
     };
     for (seconds, id) in [(7200, "c"), (0, "a"), (3600, "b")] {

@@ -35,7 +35,7 @@ pub(crate) fn case_id(name: &str) -> CaseId {
 }
 
 /// A measured case that took `time_ms`.
-pub(crate) fn measured(name: &str, time_ms: f64) -> BenchmarkResult {
+pub(crate) fn measured_case(name: &str, time_ms: f64) -> BenchmarkResult {
     let times_ns: Vec<f64> = (0..40).map(|index| (time_ms + f64::from(index % 7) / 128.0) * 1e6).collect();
     BenchmarkResult {
         benchmark_id: case_id(name),
@@ -55,14 +55,14 @@ pub(crate) fn measured(name: &str, time_ms: f64) -> BenchmarkResult {
 }
 
 /// A skipped case.
-pub(crate) fn skipped(name: &str) -> BenchmarkResult {
+pub(crate) fn skipped_case(name: &str) -> BenchmarkResult {
     BenchmarkResult {
         outcome: Outcome::Skipped,
         reason: Some(Reason::new("a GPU", "there is none", "add one")),
         device_type: None,
         results: Vec::new(),
         samples: Vec::new(),
-        ..measured(name, 1.0)
+        ..measured_case(name, 1.0)
     }
 }
 
@@ -100,8 +100,8 @@ pub(crate) fn with_runs(runs: i64, cases: usize) -> (tempfile::TempDir, Store) {
     for at in 0..runs {
         let time = 1.0 + at as f64;
         let mut benchmarks: Vec<BenchmarkResult> =
-            (0..cases).map(|case| measured(&format!("case-{case}"), time)).collect();
-        benchmarks.push(skipped("none"));
+            (0..cases).map(|case| measured_case(&format!("case-{case}"), time)).collect();
+        benchmarks.push(skipped_case("none"));
         keep(&store, &Run { benchmarks, finished: Some(moment(at * DAY)), ..run(&format!("run-{at:03}"), at * DAY) });
     }
     (dir, store)

@@ -81,7 +81,7 @@ pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, Tr
         .take(MOST_OF_OURS)
         .read_to_end(&mut bytes)
         .map_err(|source| TrendInputError::Io { path: name.to_owned(), source })?;
-    let bytes = decoded(bytes);
+    let bytes = decode_text(bytes);
     let separator = separator(&bytes);
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(separator).from_reader(bytes.as_slice());
     let at = |line: u64, (problem, cure): Problem| TrendInputError::Line { path: name.to_owned(), line, problem, cure };
@@ -107,7 +107,7 @@ pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, Tr
 }
 
 /// The bytes of a text in UTF-8: one in UTF-16 is known by its byte order mark.
-fn decoded(bytes: Vec<u8>) -> Vec<u8> {
+fn decode_text(bytes: Vec<u8>) -> Vec<u8> {
     let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
         [0xff, 0xfe, ..] => u16::from_le_bytes,
         [0xfe, 0xff, ..] => u16::from_be_bytes,
@@ -176,7 +176,8 @@ struct Columns {
 impl Columns {
     fn find(header: &StringRecord, separator: u8) -> Result<Self, Problem> {
         let find = |name: &str| {
-            let mut found = header.iter().enumerate().filter(|(_, column)| unmarked(column).eq_ignore_ascii_case(name));
+            let mut found =
+                header.iter().enumerate().filter(|(_, column)| strip_bom(column).eq_ignore_ascii_case(name));
             match (found.next(), found.next()) {
                 (_, Some(_)) => Err((format!("there are two columns `{name}`"), CURE_HEADER)),
                 (first, None) => Ok(first.map(|(index, _)| index)),
@@ -242,7 +243,7 @@ impl Columns {
 const MISSING: [&str; 4] = ["", "nan", "na", "n/a"];
 
 /// A column's name without the mark that some programs put at the beginning of UTF-8.
-fn unmarked(column: &str) -> &str {
+fn strip_bom(column: &str) -> &str {
     column.trim_start_matches('\u{feff}').trim()
 }
 

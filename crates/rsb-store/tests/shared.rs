@@ -10,7 +10,7 @@ use std::thread;
 
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Run, RunId, Samples, Timestamp};
-use rsb_store::shared::{Sent, SharedStore, SharedStoreError};
+use rsb_store::shared::{SendOutcome, SharedStore, SharedStoreError};
 use rsb_store::{Store, sealed_text};
 
 /// A server of its own on a free port, which ends with the test.
@@ -208,10 +208,10 @@ fn what_one_machine_sends_another_takes_in_once_and_as_it_was() {
     let mut sent = Vec::new();
     shared.send_all(&here, |id, how| sent.push((id.0.clone(), how.unwrap()))).unwrap();
     assert_eq!(sent.len(), 5);
-    assert!(sent.iter().all(|(_, how)| *how == Sent::Added));
+    assert!(sent.iter().all(|(_, how)| *how == SendOutcome::Added));
     // What is there is not even read again.
     shared.send_all(&here, |id, _| panic!("{id} is sent twice")).unwrap();
-    assert_eq!(shared.send(&runs[2]).unwrap(), Sent::Known);
+    assert_eq!(shared.send(&runs[2]).unwrap(), SendOutcome::Known);
     let (_other, there) = store(&[]);
     assert_eq!(take_in(&mut shared, &there), 5);
     assert_eq!(in_order(&there), in_order(&here));
@@ -228,13 +228,13 @@ fn a_run_that_was_measured_further_replaces_itself_and_a_namesake_gets_a_name_of
     let Some(server) = Server::start() else { return };
     let mut shared = server.connect();
     let mut grown = run("same", 1000, 2);
-    assert_eq!(shared.send(&grown).unwrap(), Sent::Added);
+    assert_eq!(shared.send(&grown).unwrap(), SendOutcome::Added);
     grown.benchmarks[0].samples.push(Samples { replicate: 1, iters: vec![1], times_ns: vec![7.0] });
-    assert_eq!(shared.send(&grown).unwrap(), Sent::Replaced);
+    assert_eq!(shared.send(&grown).unwrap(), SendOutcome::Replaced);
     assert_eq!(server.count("SELECT count(*) FROM rsb_metrics"), 2 * 2);
     let namesake = run("same", 2000, 2);
-    assert_eq!(shared.send(&namesake).unwrap(), Sent::Added);
-    assert_eq!(shared.send(&namesake).unwrap(), Sent::Known);
+    assert_eq!(shared.send(&namesake).unwrap(), SendOutcome::Added);
+    assert_eq!(shared.send(&namesake).unwrap(), SendOutcome::Known);
     let (_dir, there) = store(&[]);
     assert_eq!(take_in(&mut shared, &there), 2);
     let all = in_order(&there);
@@ -298,7 +298,7 @@ fn what_was_measured_further_is_sent_again_and_an_older_copy_takes_nothing_back(
     here.rewrite(&grown).unwrap();
     let mut sent = Vec::new();
     shared.send_all(&here, |_, how| sent.push(how.unwrap())).unwrap();
-    assert_eq!(sent, [Sent::Replaced]);
+    assert_eq!(sent, [SendOutcome::Replaced]);
     shared.send_all(&there, |id, _| panic!("{id} is of before")).unwrap();
     let (_third, third) = store(&[]);
     take_in(&mut shared, &third);

@@ -325,7 +325,7 @@ pub(crate) fn action_of(state: &State, key: Key) -> Option<Action> {
 }
 
 /// The list that an overlay for choosing shows.
-pub(crate) const fn picked(state: &State) -> Option<PickedSide> {
+pub(crate) const fn picked_side(state: &State) -> Option<PickedSide> {
     match &state.overlay {
         Overlay::Pick(list) => Some(list.side),
         _ => None,

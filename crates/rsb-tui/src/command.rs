@@ -12,9 +12,9 @@ pub enum Command {
     /// Load a stored run.
     OpenRun(String),
     /// Plan what was chosen, and measure nothing.
-    Plan(Wish),
+    Plan(RunSelection),
     /// Measure what was chosen.
-    Measure(Wish),
+    Measure(RunSelection),
     /// Measure what a stored run still lacks.
     Resume(String),
     /// Ask the engine to stop. What was measured is kept.
@@ -72,7 +72,7 @@ impl Subject {
 
 /// What was chosen to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct RunSelection {
     /// Benchmarks and components by name; none means those of the suite.
     pub names: Vec<String>,
     /// The suite, where no names are given.
@@ -81,7 +81,7 @@ pub struct Wish {
     pub profile: Option<Profile>,
 }
 
-impl Wish {
+impl RunSelection {
     /// For people: the suite, or the names.
     pub(crate) fn title(&self) -> String {
         self.suite.map_or_else(|| self.names.join(", "), |suite| suite.as_str().to_owned())

@@ -23,11 +23,11 @@ mod view;
 mod tests;
 
 pub use bindings::{Action, Binding, bindings};
-pub use command::{Command, Subject, Wish};
+pub use command::{Command, RunSelection, Subject};
 pub use message::{ComponentRow, HistoryPage, Key, LoadedDocument, Message, PlanSummary, RunEnd, StoredRun};
 pub use palette::Palette;
 pub use settings::{AnimationStyle, InterfaceSettings};
 pub use stage::{Offer, OfferKind, Stage};
 pub use state::State;
 pub use update::update;
-pub use view::{Shown, view};
+pub use view::{DrawnPage, view};

@@ -8,10 +8,10 @@ use crate::palette::{Palette, of_sixteen};
 
 /// The lines of `text`, which holds the colors that rsb-report writes and nothing else that a terminal obeys.
 pub(crate) fn lines(text: &str, palette: Palette) -> Vec<Line<'static>> {
-    text.lines().map(|line| painted(line, palette)).collect()
+    text.lines().map(|line| parse_line(line, palette)).collect()
 }
 
-fn painted(line: &str, palette: Palette) -> Line<'static> {
+fn parse_line(line: &str, palette: Palette) -> Line<'static> {
     let mut parts = line.split("\x1b[");
     let plain = |text: &str| rsb_report::clean(text);
     let mut spans = vec![Span::raw(plain(parts.next().unwrap_or_default()))];

@@ -84,7 +84,7 @@ impl Palette {
     }
 
     /// Of the row that is selected, and the stage that is shown.
-    pub(crate) fn selected() -> Style {
+    pub(crate) fn selection_style() -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 

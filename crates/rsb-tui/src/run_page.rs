@@ -64,7 +64,7 @@ impl RunProgress {
     }
 
     /// `80 s left`, at the present pace.
-    pub(crate) fn left(&self) -> Option<String> {
+    pub(crate) fn time_left(&self) -> Option<String> {
         let elapsed = Duration::try_from(self.now?.duration_since(self.began?)).ok()?;
         rsb_report::number::format_left(elapsed, self.step, self.steps)
     }
@@ -84,7 +84,7 @@ impl RunPage {
     }
 
     /// A stored run.
-    pub(crate) fn stored(run: Run) -> Self {
+    pub(crate) fn from_stored(run: Run) -> Self {
         let mut page = Self::new(run, None);
         page.draw_charts();
         page
@@ -168,7 +168,7 @@ impl RunPage {
     /// Looks at the next view, or the one before.
     pub(crate) fn turn(&mut self, by: isize) {
         let views = self.views();
-        let at = crate::update::turned(self.at(), by, views.len());
+        let at = crate::update::cycle_index(self.at(), by, views.len());
         self.view = views.into_iter().nth(at).unwrap_or_default();
         self.scroll = 0;
     }

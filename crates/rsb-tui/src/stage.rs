@@ -3,7 +3,7 @@
 use rsb_model::{Profile, Suite};
 use rsb_report::CaseRow;
 
-use crate::command::Wish;
+use crate::command::RunSelection;
 
 /// A stage: a page of its own, from what can be known before anything is installed to what went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,10 +100,10 @@ pub struct Offer {
 
 impl Offer {
     /// What starting it measures.
-    pub fn wish(&self) -> Wish {
+    pub fn run_selection(&self) -> RunSelection {
         match self.kind {
-            OfferKind::Suite => Wish { suite: self.name.parse::<Suite>().ok(), ..Wish::default() },
-            OfferKind::Benchmark => Wish { names: vec![self.name.clone()], ..Wish::default() },
+            OfferKind::Suite => RunSelection { suite: self.name.parse::<Suite>().ok(), ..RunSelection::default() },
+            OfferKind::Benchmark => RunSelection { names: vec![self.name.clone()], ..RunSelection::default() },
         }
     }
 

@@ -6,13 +6,13 @@ use rsb_model::finding::Finding;
 use rsb_model::{ComparisonResult, Environment};
 use rsb_report::{BaselineRow, RunRow};
 
-use crate::command::{Subject, Wish};
+use crate::command::{RunSelection, Subject};
 use crate::message::{ComponentRow, HistoryPage, PlanSummary};
 use crate::pick::PickList;
 use crate::run_page::RunPage;
 use crate::settings::InterfaceSettings;
 use crate::stage::{Offer, Stage};
-use crate::view::Shown;
+use crate::view::DrawnPage;
 
 /// Sentences of the program that are kept.
 const MOST_SAID: usize = 200;
@@ -61,13 +61,13 @@ pub(crate) enum Overlay {
 /// What would be measured.
 #[derive(Debug)]
 pub(crate) struct StartPanel {
-    pub(crate) wish: Wish,
+    pub(crate) wish: RunSelection,
     pub(crate) plan: Loadable<PlanSummary>,
 }
 
 /// A list or a text on a stage.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Place {
+pub(crate) struct StageCursor {
     /// The row that is selected.
     pub(crate) selected: usize,
     /// Lines above the first that is shown.
@@ -102,7 +102,7 @@ pub struct State {
     /// Whether the run is shown in place of its stage.
     pub(crate) shows_run: bool,
     pub(crate) overlay: Overlay,
-    pub(crate) places: BTreeMap<Stage, Place>,
+    pub(crate) places: BTreeMap<Stage, StageCursor>,
     pub(crate) offers: Loadable<Vec<Offer>>,
     pub(crate) components: Loadable<Vec<ComponentRow>>,
     pub(crate) stored: Loadable<StoredLists>,
@@ -119,7 +119,7 @@ pub struct State {
     pub(crate) said: VecDeque<String>,
     /// A sentence for the person, until the next key.
     pub(crate) notice: Option<String>,
-    pub(crate) shown: Shown,
+    pub(crate) shown: DrawnPage,
 }
 
 impl State {
@@ -143,12 +143,12 @@ impl State {
             leaves_after_run: None,
             said: VecDeque::new(),
             notice: None,
-            shown: Shown::default(),
+            shown: DrawnPage::default(),
         }
     }
 
     /// Takes over what was drawn: where a click falls, and how far a page can be scrolled.
-    pub fn drawn(&mut self, shown: Shown) {
+    pub fn drawn(&mut self, shown: DrawnPage) {
         self.shown = shown;
     }
 
@@ -158,11 +158,11 @@ impl State {
     }
 
     /// The list or text of the stage that is shown.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> StageCursor {
         self.places.get(&self.stage).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn place_mut(&mut self) -> &mut Place {
+    pub(crate) fn place_mut(&mut self) -> &mut StageCursor {
         self.places.entry(self.stage).or_default()
     }
 
@@ -172,7 +172,7 @@ impl State {
     }
 
     /// What the stage lists that fits what is looked for.
-    pub(crate) fn listed(&self) -> Vec<&Offer> {
+    pub(crate) fn matching_offers(&self) -> Vec<&Offer> {
         let search = self.place().search.to_lowercase();
         let fits = |offer: &&Offer| {
             offer.stage == self.stage
@@ -183,7 +183,7 @@ impl State {
 
     /// The offer that is selected.
     pub(crate) fn selected_offer(&self) -> Option<&Offer> {
-        let listed = self.listed();
+        let listed = self.matching_offers();
         listed.get(self.place().selected.min(listed.len().saturating_sub(1))).copied()
     }
 

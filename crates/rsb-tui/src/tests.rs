@@ -39,7 +39,7 @@ impl Bench {
     }
 
     fn draw(&mut self) {
-        let (state, mut shown) = (&self.state, crate::Shown::default());
+        let (state, mut shown) = (&self.state, crate::DrawnPage::default());
         self.terminal.draw(|frame| shown = view(state, frame)).unwrap();
         self.state.drawn(shown);
     }

@@ -5,7 +5,7 @@ mod arrive;
 
 use rsb_model::{Event, Timestamp};
 
-pub(crate) use act::{choices, turned};
+pub(crate) use act::{choices, cycle_index};
 
 use crate::bindings::{Action, action_of};
 use crate::command::{Command, Subject};
@@ -26,17 +26,17 @@ pub fn update(state: &mut State, message: Message) -> Vec<Command> {
             let wanted = enter(state);
             with_picture(wanted)
         }
-        Message::Happened { event, at } => happened(state, event, at),
+        Message::Happened { event, at } => on_event(state, event, at),
         Message::Said(text) => {
             state.remember(&text);
             // A person reads it with the next step: while a case is timed nothing is drawn for it.
             if state.is_measuring() { Vec::new() } else { vec![Command::Draw] }
         }
-        Message::Loaded(document) => with_picture(arrive::loaded(state, document)),
+        Message::Loaded(document) => with_picture(arrive::on_loaded(state, document)),
         Message::Unavailable { subject, why } => with_picture(arrive::unavailable(state, subject, &why)),
-        Message::Planned(plan) => with_picture(arrive::planned(state, plan)),
-        Message::Ended(end) => with_picture(arrive::ended(state, end)),
-        Message::Kept(path) => with_picture(arrive::kept(state, path)),
+        Message::Planned(plan) => with_picture(arrive::on_plan(state, plan)),
+        Message::Ended(end) => with_picture(arrive::on_run_end(state, end)),
+        Message::Kept(path) => with_picture(arrive::on_stored(state, path)),
         Message::Done => {
             let wanted = reload(state, Subject::Runs);
             with_picture(wanted)
@@ -49,7 +49,7 @@ fn with_picture(mut commands: Vec<Command>) -> Vec<Command> {
     commands
 }
 
-fn happened(state: &mut State, event: Event, at: Timestamp) -> Vec<Command> {
+fn on_event(state: &mut State, event: Event, at: Timestamp) -> Vec<Command> {
     if let Event::Notice(notice) = &event {
         state.remember(&format!("{}: {}", notice.level.as_str(), notice.text));
     }

@@ -23,7 +23,7 @@ pub(crate) use pages::{find, series_count, titles};
 
 /// What was drawn: where a click falls, and how far the page can be scrolled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct DrawnPage {
     targets: Vec<(Rect, Action)>,
     /// Lines or rows that there are.
     pub(crate) rows: usize,
@@ -33,7 +33,7 @@ pub struct Shown {
     pub(crate) width: usize,
 }
 
-impl Shown {
+impl DrawnPage {
     /// What a click there does: what lies on top counts.
     pub(crate) fn action_at(&self, column: u16, row: u16) -> Option<Action> {
         let is_there = |(area, _): &&(Rect, Action)| area.contains((column, row).into());
@@ -50,7 +50,7 @@ impl Shown {
 pub(crate) const SMALLEST: (u16, u16) = (60, 16);
 
 /// Draws `state`; what was drawn is for [`State::drawn`].
-pub fn view(state: &State, frame: &mut Frame<'_>) -> Shown {
+pub fn view(state: &State, frame: &mut Frame<'_>) -> DrawnPage {
     let area = frame.area();
     let mut canvas = Canvas::new(frame.buffer_mut(), &state.settings);
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
@@ -90,14 +90,15 @@ fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
             (" › ".to_owned(), Action::NextStage),
         ];
         for (text, action) in parts {
-            let look = if action == Action::GoTo(state.stage) { Palette::selected() } else { canvas.palette().key() };
+            let look =
+                if action == Action::GoTo(state.stage) { Palette::selection_style() } else { canvas.palette().key() };
             x = canvas.button((x, area.y), area.right(), (&text, look), action);
         }
         return;
     }
     for stage in Stage::ALL {
         let is_shown = stage == state.stage;
-        let look = if is_shown { Palette::selected() } else { canvas.palette().key() };
+        let look = if is_shown { Palette::selection_style() } else { canvas.palette().key() };
         x = canvas.button((x, area.y), area.right(), (&format!(" {} ", stage.title()), look), Action::GoTo(stage));
     }
 }
@@ -110,7 +111,7 @@ fn status(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
     let palette = canvas.palette();
     let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     if let (Some(notice), false) = (&state.notice, matches!(state.overlay, Overlay::Search)) {
-        let lines = canvas.wrapped(notice, inner.width, Tone::Caution);
+        let lines = canvas.wrap_text(notice, inner.width, Tone::Caution);
         return canvas.block(&lines, inner).max(1);
     }
     let measured = state.run.as_ref().and_then(|run| Some(run::line(run, run.progress.as_ref()?, palette)));

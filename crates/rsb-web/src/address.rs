@@ -53,9 +53,9 @@ pub enum PageView {
     /// How everything stands.
     Overview,
     /// The stored runs.
-    Runs(Listed),
+    Runs(ListFilter),
     /// The cases that were ever measured.
-    Cases(Listed),
+    Cases(ListFilter),
     /// Cases and runs whose names hold a text.
     Search {
         /// The text.
@@ -87,7 +87,7 @@ pub enum PageView {
 
 /// A part of a long list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Listed {
+pub struct ListFilter {
     /// Only those whose names hold this text.
     pub find: String,
     /// Which page, from 0.
@@ -236,8 +236,8 @@ impl Address {
         let view = match name {
             "" if !is_json => PageView::Overview,
             "overview" if is_json => PageView::Overview,
-            "runs" => PageView::Runs(query.listed()?),
-            "cases" => PageView::Cases(query.listed()?),
+            "runs" => PageView::Runs(query.list_filter()?),
+            "cases" => PageView::Cases(query.list_filter()?),
             "search" if !is_json => PageView::Search { find: query.text("find") },
             "run" => PageView::Run { id: query.text("id") },
             "charts" => PageView::Charts { id: query.text("id") },

@@ -4,7 +4,7 @@ use rsb_report::Tone;
 use rsb_report::html::element::{anchor, class, escape, prose};
 use rsb_report::html::site::PageSection;
 
-use crate::address::{Address, Listed, PageView};
+use crate::address::{Address, ListFilter, PageView};
 use crate::response::PageResponse;
 use crate::router::Site;
 
@@ -112,8 +112,8 @@ impl<'v> Sheet<'v> {
 fn entries(site: &Site<'_>) -> Vec<(&'static str, PageView)> {
     let mut entries = vec![
         ("Overview", PageView::Overview),
-        ("Runs", PageView::Runs(Listed::default())),
-        ("Cases", PageView::Cases(Listed::default())),
+        ("Runs", PageView::Runs(ListFilter::default())),
+        ("Cases", PageView::Cases(ListFilter::default())),
         ("Compare", PageView::Compare(crate::address::CompareView::default())),
         ("Machines", PageView::Machines),
         ("Baselines", PageView::Baselines),

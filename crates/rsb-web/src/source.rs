@@ -39,7 +39,7 @@ pub trait PageSource {
     ///
     /// # Errors
     /// When there is none, several begin so, or it cannot be read.
-    fn run(&self, id: &str) -> SourceResult<Arc<RunMaterial>>;
+    fn run(&self, id: &str) -> SourceResult<Arc<RunReportData>>;
 
     /// The comparison of a run or a saved baseline with a run.
     ///
@@ -70,7 +70,7 @@ pub trait PageSource {
     ///
     /// # Errors
     /// When the store does not answer.
-    fn overview(&self) -> SourceResult<Arc<OverviewMaterial>>;
+    fn overview(&self) -> SourceResult<Arc<OverviewData>>;
 
     /// The machines, the one that measured last first.
     ///
@@ -105,7 +105,7 @@ pub trait PageSource {
 
 /// A run, and what a report says of it beside its figures.
 #[derive(Debug, Clone)]
-pub struct RunMaterial {
+pub struct RunReportData {
     /// The run.
     pub run: Run,
     /// With what it was compared: the baseline that is saved for its machine and suite.
@@ -122,7 +122,7 @@ pub struct RunMaterial {
     pub previous: Option<String>,
 }
 
-impl RunMaterial {
+impl RunReportData {
     /// The report on it.
     pub fn report(&self) -> Report<'_> {
         let mut report = Report::new(&self.run).with_checks(&self.checks).with_recommendations(&self.recommendations);
@@ -198,7 +198,7 @@ pub struct PointRun {
 
 /// How everything stands.
 #[derive(Debug, Clone)]
-pub struct OverviewMaterial {
+pub struct OverviewData {
     /// The health of the machine that measured last.
     pub health: HealthDocument,
     /// The changes of level that it rests on, the worst first.

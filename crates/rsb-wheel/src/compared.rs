@@ -70,14 +70,14 @@ pub(crate) fn document(answer: &GateAnswer) -> Result<String, KeepError> {
 }
 
 /// The comparison in one of the gate's formats.
-pub(crate) fn written(answer: &GateAnswer, format: &str) -> Result<String, KeepError> {
+pub(crate) fn format_comparison(answer: &GateAnswer, format: &str) -> Result<String, KeepError> {
     let format: GateFormat = format.parse().map_err(|error| KeepError::Unknown(format!("{error}")))?;
     let written = rsb_report::gate::write(&answer.result, format, Style::PLAIN, Detail::Full);
     written.map_err(|error| KeepError::Unknown(error.to_string()))
 }
 
 /// Keeps the comparison beside the results; the path of its file.
-pub(crate) fn kept(answer: &GateAnswer, results_dir: &str) -> Result<String, KeepError> {
+pub(crate) fn save_comparison(answer: &GateAnswer, results_dir: &str) -> Result<String, KeepError> {
     let store = Store::open_for_writing(Path::new(results_dir)).map_err(KeepError::Store)?;
     let path = store.save_comparison(&answer.result).map_err(KeepError::Store)?;
     Ok(path.to_string_lossy().into_owned())

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::keep::{KeepError, text};
 
 /// Figures that can be reckoned with.
-fn checked(values: &[f64]) -> Result<(), KeepError> {
+fn check_finite(values: &[f64]) -> Result<(), KeepError> {
     match values.iter().find(|value| !value.is_finite()) {
         Some(value) => Err(KeepError::Unknown(format!("{value} is no figure; leave it out"))),
         None if values.is_empty() => Err(KeepError::Unknown("there are no figures; give one or more".to_owned())),
@@ -35,7 +35,7 @@ fn ends(interval: Option<Interval>) -> Value {
 
 /// What there is to say of `values`.
 pub(crate) fn statistics(values: &[f64], confidence: f64) -> Result<String, KeepError> {
-    checked(values)?;
+    check_finite(values)?;
     let at = |p: f64| quantile(values, p);
     text(&json!({
         "n": values.len(),
@@ -53,8 +53,8 @@ pub(crate) fn statistics(values: &[f64], confidence: f64) -> Result<String, Keep
 
 /// Whether `after` differs from `before`.
 pub(crate) fn difference(before: &[f64], after: &[f64], confidence: f64) -> Result<String, KeepError> {
-    checked(before)?;
-    checked(after)?;
+    check_finite(before)?;
+    check_finite(after)?;
     let alpha = rate(confidence)?;
     let told = |test: Option<TestResult>| {
         test.map_or(Value::Null, |test| json!({ "statistic": test.statistic, "p_value": test.p_value }))
@@ -110,13 +110,13 @@ pub(crate) struct Drawing {
 /// `drawing` in characters, never larger than `size`.
 pub(crate) fn draw(drawing: &Drawing, (width, height): (usize, usize), glyphs: Glyphs) -> Result<String, KeepError> {
     for figures in &drawing.figures {
-        checked(figures)?;
+        check_finite(figures)?;
     }
     let chart = match drawing.kind.as_str() {
         "bar" => bars(drawing, None)?,
         "gauge" => bars(drawing, Some(Mark::Room(100.0)))?,
         "speedup" => bars(
-            &Drawing { figures: vec![ratios(drawing)?], unit: "×".to_owned(), ..copied(drawing) },
+            &Drawing { figures: vec![ratios(drawing)?], unit: "×".to_owned(), ..empty_copy(drawing) },
             Some(Mark::Even),
         )?,
         "heatmap" => heat_map(drawing)?,
@@ -139,7 +139,7 @@ enum Mark {
     Even,
 }
 
-fn copied(drawing: &Drawing) -> Drawing {
+fn empty_copy(drawing: &Drawing) -> Drawing {
     Drawing {
         kind: drawing.kind.clone(),
         title: drawing.title.clone(),
@@ -239,7 +239,7 @@ fn lines(drawing: &Drawing) -> Result<Chart, KeepError> {
         fits(drawing, figures)?;
         let points = figures.iter().enumerate().map(|(at, &value)| Point::at(at as f64, value)).collect();
         let name = drawing.names.get(index).cloned().unwrap_or_default();
-        datasets.push(Dataset::new(DatasetKind::Line, Paint::Series(index), points).named(name));
+        datasets.push(Dataset::new(DatasetKind::Line, Paint::Series(index), points).with_name(name));
     }
     let all = || drawing.figures.iter().flatten().copied();
     let (low, high) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));

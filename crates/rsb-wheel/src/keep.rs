@@ -95,7 +95,7 @@ pub(crate) struct GateAnswer {
 }
 
 /// Judges the runs in files.
-pub(crate) fn judged(request: GateRequest) -> Result<GateAnswer, KeepError> {
+pub(crate) fn judge_files(request: GateRequest) -> Result<GateAnswer, KeepError> {
     if request.baseline.is_empty() || request.current.is_empty() {
         return Err(KeepError::NoFile);
     }

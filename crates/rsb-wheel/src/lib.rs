@@ -52,7 +52,7 @@ fn gate(
     policy: Option<PathBuf>,
 ) -> PyResult<String> {
     let request = GateRequest { baseline, current, threshold_percent, policy };
-    let answer = py.detach(|| keep::judged(request))?;
+    let answer = py.detach(|| keep::judge_files(request))?;
     warn(py, &answer.notices)?;
     Ok(keep::text(&answer.result)?)
 }
@@ -79,10 +79,10 @@ fn compare(
     results_dir: Option<&str>,
 ) -> PyResult<String> {
     let request = GateRequest { baseline, current, threshold_percent, policy };
-    let answer = py.detach(|| keep::judged(request))?;
+    let answer = py.detach(|| keep::judge_files(request))?;
     warn(py, &answer.notices)?;
     if let Some(results_dir) = results_dir {
-        compared::kept(&answer, results_dir)?;
+        compared::save_comparison(&answer, results_dir)?;
     }
     Ok(compared::document(&answer)?)
 }
@@ -99,8 +99,8 @@ fn comparison_report(
     policy: Option<PathBuf>,
 ) -> PyResult<String> {
     let request = GateRequest { baseline, current, threshold_percent, policy };
-    let answer = py.detach(|| keep::judged(request))?;
-    Ok(compared::written(&answer, format)?)
+    let answer = py.detach(|| keep::judge_files(request))?;
+    Ok(compared::format_comparison(&answer, format)?)
 }
 
 /// The run in the file `run` beside the baseline that is saved for its machine and suite, or why it is not compared.
@@ -153,7 +153,7 @@ fn stored_runs(py: Python<'_>, results_dir: &str) -> PyResult<String> {
 /// Every stored result, as `csv` or `json`.
 #[pyfunction]
 fn export(py: Python<'_>, results_dir: &str, format: &str) -> PyResult<String> {
-    Ok(py.detach(|| stored::exported(results_dir, format))?)
+    Ok(py.detach(|| stored::export_results(results_dir, format))?)
 }
 
 /// Deletes old runs; their ids.

@@ -8,7 +8,7 @@ use rsb_stats::SeriesInput;
 use rsb_store::{Baselines, PruneRule, SeriesFilter, Store, export};
 use serde_json::json;
 
-use crate::keep::{GateRequest, KeepError, judged, text};
+use crate::keep::{GateRequest, KeepError, judge_files, text};
 
 /// The store of a directory that is there: a misspelled one is no empty one.
 fn open(results_dir: &str) -> Result<Store, KeepError> {
@@ -51,7 +51,7 @@ pub(crate) fn runs(results_dir: &str) -> Result<String, KeepError> {
 }
 
 /// Every stored result as `csv` or `json`, as the verb `export` writes it.
-pub(crate) fn exported(results_dir: &str, format: &str) -> Result<String, KeepError> {
+pub(crate) fn export_results(results_dir: &str, format: &str) -> Result<String, KeepError> {
     let store = open(results_dir)?;
     let runs = store.runs().map_err(KeepError::Store)?;
     match format {
@@ -98,7 +98,7 @@ pub(crate) fn report(current: &str, baseline: Option<&str>, format: &str) -> Res
         threshold_percent: None,
         policy: None,
     };
-    let compared = baseline.map(|baseline| judged(request(baseline))).transpose()?;
+    let compared = baseline.map(|baseline| judge_files(request(baseline))).transpose()?;
     let mut report = Report::new(&run);
     if let Some(compared) = &compared {
         report = report.with_comparison(&compared.result);

@@ -67,7 +67,12 @@ impl AxisInfo {
     }
 
     /// An axis with a default that shows where it differs.
-    pub(crate) const fn named(name: &'static str, about: &'static str, default: &'static str, kind: AxisKind) -> Self {
+    pub(crate) const fn with_default(
+        name: &'static str,
+        about: &'static str,
+        default: &'static str,
+        kind: AxisKind,
+    ) -> Self {
         Self { name, about, default: Some(default), form: IdForm::Named, kind }
     }
 
@@ -152,10 +157,11 @@ fn is_bus_address(name: &str) -> bool {
 pub(crate) const DTYPE: AxisInfo = AxisInfo::value("dtype", "type of an element", AxisKind::Dtype);
 
 /// How many threads of the CPU work.
-pub(crate) const THREADS: AxisInfo = AxisInfo::named("threads", "CPU threads (a GPU ignores it)", "1", AxisKind::Count);
+pub(crate) const THREADS: AxisInfo =
+    AxisInfo::with_default("threads", "CPU threads (a GPU ignores it)", "1", AxisKind::Count);
 
 /// Who multiplies matrices.
-pub(crate) const PROVIDER: AxisInfo = AxisInfo::named(
+pub(crate) const PROVIDER: AxisInfo = AxisInfo::with_default(
     "provider",
     "the library that does it; auto: the device's own choice",
     "auto",
@@ -179,7 +185,7 @@ pub(crate) const PROVIDER: AxisInfo = AxisInfo::named(
 );
 
 /// Which memory holds the data, on a host with several NUMA nodes.
-pub(crate) const NUMA: AxisInfo = AxisInfo::named(
+pub(crate) const NUMA: AxisInfo = AxisInfo::with_default(
     "numa",
     "memory of a CPU: any, as the system gives it; near, of the node that threads run on; far, of the farthest other",
     "any",
@@ -187,7 +193,7 @@ pub(crate) const NUMA: AxisInfo = AxisInfo::named(
 );
 
 /// Whether the inputs are in the caches.
-pub(crate) const CACHE: AxisInfo = AxisInfo::named(
+pub(crate) const CACHE: AxisInfo = AxisInfo::with_default(
     "cache",
     "hot: iterations follow one another; cold: caches are flushed before each",
     "hot",
@@ -202,10 +208,10 @@ mod tests {
     fn values_become_canonical_or_are_refused() {
         let arch = AxisInfo::value("arch", "", AxisKind::Architecture);
         let shape = AxisInfo::value("shape", "", AxisKind::Shape(3, "1x2x3"));
-        let gpu = AxisInfo::named("gpu", "", "here", AxisKind::BusAddressOrHere);
+        let gpu = AxisInfo::with_default("gpu", "", "here", AxisKind::BusAddressOrHere);
         let bytes = AxisInfo::value("size", "", AxisKind::Bytes);
-        let number = AxisInfo::named("alpha", "", "1", AxisKind::Number);
-        let rate = AxisInfo::named("rate", "", "0", AxisKind::NumberOrZero);
+        let number = AxisInfo::with_default("alpha", "", "1", AxisKind::Number);
+        let rate = AxisInfo::with_default("rate", "", "0", AxisKind::NumberOrZero);
         let name = AxisInfo::value("model", "", AxisKind::Name("gpt2"));
         let word = AxisInfo::value("n", "", AxisKind::Word);
         for (axis, text, expected) in [

@@ -137,7 +137,7 @@ impl<'d> ByLibrary<'d> {
         for (rank, &device) in (0..).zip(devices) {
             let room = |elements| device.allocate(call.dtype.bytes(elements));
             let pair = match call.placement {
-                Placement::OutOfPlace => (room(call.sent())?, room(call.received())?),
+                Placement::OutOfPlace => (room(call.elements_sent())?, room(call.elements_received())?),
                 Placement::InPlace => {
                     let both = room(call.elements)?;
                     (both.clone(), both)
@@ -146,11 +146,11 @@ impl<'d> ByLibrary<'d> {
             if call.placement == Placement::OutOfPlace {
                 reference::mark_unwritten(device, &pair.1)?;
             }
-            fill(device, (&pair.0, call.places(rank)[0]), call.dtype, (&values(rank, 0), call.sent()))?;
+            fill(device, (&pair.0, call.places(rank)[0]), call.dtype, (&values(rank, 0), call.elements_sent()))?;
             pairs.push(pair);
             streams.push(device.stream()?);
         }
-        let Some(first) = devices.first() else { return Err(nobody()) };
+        let Some(first) = devices.first() else { return Err(no_device_error()) };
         let mut kernel = first.prepare_collective(call, &pairs)?;
         kernel.launch()?;
         streams.iter_mut().try_for_each(|stream| stream.synchronize())?;
@@ -202,7 +202,7 @@ pub(crate) fn sum(dtype: Dtype, devices: u64, chunk: usize, start: u64, right: &
     }
 }
 
-fn nobody() -> Failure {
+fn no_device_error() -> Failure {
     let cure = "this is a defect of this program: please report it with the case's id";
     Failure::Failed(Reason::new("collective", "there is no device for it", cure))
 }

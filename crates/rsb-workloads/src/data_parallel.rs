@@ -60,7 +60,7 @@ impl StepShape {
 
 /// When gradients are summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Summed {
+pub(crate) enum GradientSync {
     /// After the whole backward pass.
     Afterwards,
     /// Those of each layer beside the backward pass of the ones before it.
@@ -148,14 +148,14 @@ pub(crate) struct DataParallel<'d> {
     streams: Vec<Box<dyn Stream + 'd>>,
     /// The sum of each layer's gradients; none on one device.
     sums: Vec<Box<dyn Kernel + 'd>>,
-    summed: Summed,
+    summed: GradientSync,
     /// max|x − ref| / max|ref| of the products and of the sums.
     pub(crate) accuracy: Accuracy,
 }
 
 impl<'d> DataParallel<'d> {
     /// Allocates and fills on each device, does a step and verifies: some elements of every product, all of every sum.
-    pub(crate) fn prepare(devices: &[&'d dyn Device], shape: StepShape, summed: Summed) -> Result<Self, Failure> {
+    pub(crate) fn prepare(devices: &[&'d dyn Device], shape: StepShape, summed: GradientSync) -> Result<Self, Failure> {
         let mut step = Self {
             shape,
             replicas: Vec::new(),
@@ -168,9 +168,9 @@ impl<'d> DataParallel<'d> {
             step.replicas.push(Replica::new(device, rank, &shape)?);
             step.streams.push(device.stream()?);
         }
-        if let (Some(first), true) = (devices.first(), summed != Summed::Never) {
+        if let (Some(first), true) = (devices.first(), summed != GradientSync::Never) {
             let bytes = shape.dtype.bytes(shape.weights());
-            let lane = if summed == Summed::Overlapped { CollectiveLane::Beside } else { CollectiveLane::InLine };
+            let lane = if summed == GradientSync::Overlapped { CollectiveLane::Beside } else { CollectiveLane::InLine };
             let kind = CollectiveKind::AllReduce;
             let call = Collective { lane, ..Collective::of_bytes(kind, shape.dtype, bytes, devices.len() as u64) };
             for layer in 0..StepShape::LAYERS as usize {
@@ -190,7 +190,7 @@ impl<'d> DataParallel<'d> {
     pub(crate) fn beside(&mut self, turns: u32) -> Result<[f64; 2], Failure> {
         let (summed, mut best) = (self.summed, [f64::INFINITY; 2]);
         for _ in 0..turns {
-            for (best, summed) in best.iter_mut().zip([summed, Summed::Never]) {
+            for (best, summed) in best.iter_mut().zip([summed, GradientSync::Never]) {
                 self.summed = summed;
                 *best = best.min(self.sample(1)?);
             }
@@ -221,7 +221,7 @@ impl<'d> DataParallel<'d> {
                 }
             }
         }
-        if self.summed == Summed::Never {
+        if self.summed == GradientSync::Never {
             return Ok(worst);
         }
         for layer in 0..StepShape::LAYERS as usize {
@@ -245,7 +245,11 @@ impl<'d> DataParallel<'d> {
 }
 
 /// One step: layer by layer on all devices, so that none waits for the host long.
-fn iterate(replicas: &mut [Replica<'_>], sums: &mut [Box<dyn Kernel + '_>], summed: Summed) -> Result<(), Failure> {
+fn iterate(
+    replicas: &mut [Replica<'_>],
+    sums: &mut [Box<dyn Kernel + '_>],
+    summed: GradientSync,
+) -> Result<(), Failure> {
     for layer in 0..StepShape::LAYERS as usize {
         for replica in &mut *replicas {
             replica.forward.get_mut(layer).map_or(Ok(()), |kernel| kernel.launch())?;
@@ -256,7 +260,7 @@ fn iterate(replicas: &mut [Replica<'_>], sums: &mut [Box<dyn Kernel + '_>], summ
             let kernels = replica.backward.get_mut(layer).into_iter().flatten();
             kernels.take(1).try_for_each(|kernel| kernel.launch())?;
         }
-        if let (Summed::Overlapped, Some(sum)) = (summed, sums.get_mut(layer)) {
+        if let (GradientSync::Overlapped, Some(sum)) = (summed, sums.get_mut(layer)) {
             sum.launch()?;
         }
         for replica in &mut *replicas {
@@ -265,10 +269,10 @@ fn iterate(replicas: &mut [Replica<'_>], sums: &mut [Box<dyn Kernel + '_>], summ
         }
     }
     match summed {
-        Summed::Afterwards => sums.iter_mut().rev().try_for_each(|sum| sum.launch())?,
+        GradientSync::Afterwards => sums.iter_mut().rev().try_for_each(|sum| sum.launch())?,
         // They share a stream, so that the last one's end is that of all.
-        Summed::Overlapped => sums.first_mut().map_or(Ok(()), |sum| sum.join())?,
-        Summed::Never => {}
+        GradientSync::Overlapped => sums.first_mut().map_or(Ok(()), |sum| sum.join())?,
+        GradientSync::Never => {}
     }
     Ok(())
 }
@@ -315,7 +319,7 @@ mod tests {
     fn a_step_without_communication_is_right_and_a_wrong_product_is_not() {
         let prepared = |script: Script| {
             let device = ScriptedDevice::new(script);
-            DataParallel::prepare(&[&device], SHAPE, Summed::Never).map(|step| step.accuracy.error)
+            DataParallel::prepare(&[&device], SHAPE, GradientSync::Never).map(|step| step.accuracy.error)
         };
         assert!(prepared(Script::default()).is_ok_and(|error| error < 1e-5));
         let failed = prepared(Script::with_fault(Fault::WrongResult { launch: 5 })).unwrap_err();

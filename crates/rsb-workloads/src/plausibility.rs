@@ -196,7 +196,7 @@ impl Compute {
         let memory_gflops = memory.zip(intensity).map(|(gb_s, intensity)| gb_s * intensity);
         // What was achieved is possible: a case that beats the burst by a little has found a higher peak.
         let peak_gflops = peak.map(|peak| peak.max(rate));
-        let rated = gpu::rated(info);
+        let rated = gpu::rated_gpu(info);
         let clock = rated.best(dtype).and(rated.clock());
         let note = best_peak_note(info, dtype, rate);
         Ok(Self { time_ns, gflops: rate, intensity, peak_gflops, memory_gflops, clock, note })

@@ -78,7 +78,7 @@ static TOOLS: [CounterTool; 2] = [
 pub(crate) const NAMES: &[&str] = &["none", "rocprofv3", "ncu"];
 
 /// The tool called `name`.
-pub(crate) fn named(name: &str) -> Option<&'static CounterTool> {
+pub(crate) fn find_tool(name: &str) -> Option<&'static CounterTool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
@@ -124,7 +124,7 @@ impl CounterTool {
         let mut found = KernelProfile::default();
         let mut refused = None;
         for counters in self.counters {
-            match self.counted(path, program, case, counters) {
+            match self.collect_rows(path, program, case, counters) {
                 Ok(rows) => {
                     for counter in *counters {
                         found.take(counter, &of_the_case(&rows, counter), self.add);
@@ -139,7 +139,7 @@ impl CounterTool {
         }
     }
 
-    fn counted(&self, path: &Path, program: &Path, case: &Case, counters: &[&str]) -> Result<Vec<Row>, Reason> {
+    fn collect_rows(&self, path: &Path, program: &Path, case: &Case, counters: &[&str]) -> Result<Vec<Row>, Reason> {
         let what = format!("{} of {}", counters.join(" and "), self.name);
         let failed = |why: String| Reason::new(what.clone(), why, self.refused);
         let dir = tempfile::tempdir().map_err(|error| failed(format!("there is no room for its table: {error}")))?;
@@ -251,8 +251,8 @@ mod tests {
         for (tool, name) in TOOLS.iter().zip(&NAMES[1..]) {
             assert_eq!(tool.name, *name);
             assert_eq!(for_backend(tool.backend).map(|found| found.name), Some(tool.name));
-            assert!(named(name).is_some_and(|found| found.backend == tool.backend));
+            assert!(find_tool(name).is_some_and(|found| found.backend == tool.backend));
         }
-        assert!(named("none").is_none() && for_backend(BackendId::Opencl).is_none());
+        assert!(find_tool("none").is_none() && for_backend(BackendId::Opencl).is_none());
     }
 }

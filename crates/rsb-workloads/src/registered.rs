@@ -28,16 +28,16 @@ pub fn register(benchmark: Box<dyn Benchmark>) -> Result<(), NameTaken> {
 }
 
 /// What was brought, in the order in which it came.
-pub fn registered() -> Vec<&'static dyn Benchmark> {
+pub fn registered_benchmarks() -> Vec<&'static dyn Benchmark> {
     REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Every benchmark that has a name here.
-pub fn known() -> impl Iterator<Item = &'static dyn Benchmark> {
-    all().iter().copied().chain(registered())
+pub fn all_benchmarks() -> impl Iterator<Item = &'static dyn Benchmark> {
+    all().iter().copied().chain(registered_benchmarks())
 }
 
 /// The benchmark of that name.
 pub fn find(name: &str) -> Option<&'static dyn Benchmark> {
-    known().find(|benchmark| benchmark.name() == name)
+    all_benchmarks().find(|benchmark| benchmark.name() == name)
 }

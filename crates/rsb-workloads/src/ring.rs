@@ -13,7 +13,7 @@ use crate::benchmark::Failure;
 use crate::collective::{Differences, fill, longest, sum, tolerance, values};
 
 /// One device, with its numbers in as many chunks as there are devices.
-struct Station<'d> {
+struct RingRank<'d> {
     device: &'d dyn Device,
     own: Vec<Buffer>,
     /// A partial sum as it arrives from the device before.
@@ -23,17 +23,17 @@ struct Station<'d> {
 }
 
 /// What one device does in one step: a copy from the device before, then perhaps a sum.
-struct Move<'d> {
+struct RingStep<'d> {
     copy: Box<dyn Kernel + 'd>,
     add: Option<Box<dyn Kernel + 'd>>,
 }
 
 /// The ring, ready.
 pub(crate) struct Ring<'d> {
-    stations: Vec<Station<'d>>,
+    stations: Vec<RingRank<'d>>,
     streams: Vec<Box<dyn Stream + 'd>>,
     /// What each device does in each step.
-    steps: Vec<Vec<Move<'d>>>,
+    steps: Vec<Vec<RingStep<'d>>>,
     dtype: Dtype,
     /// Elements in a chunk.
     chunk: u64,
@@ -55,7 +55,7 @@ impl<'d> Ring<'d> {
             }
             let (arrived, sum) = (buffers()?, buffers()?);
             arrived.iter().chain(&sum).try_for_each(|buffer| reference::mark_unwritten(device, buffer))?;
-            stations.push(Station { device, own, arrived, sum });
+            stations.push(RingRank { device, own, arrived, sum });
             streams.push(device.stream()?);
         }
         let mut ring = Self { stations, streams, steps: Vec::new(), dtype, chunk, accuracy: Accuracy::default() };
@@ -67,7 +67,7 @@ impl<'d> Ring<'d> {
 
     /// In step s of the first round, device d takes chunk d − 1 − s from the device before it and adds its own; the sum is
     /// whole after as many steps as there are others, and is handed round in the second.
-    fn connect(&self) -> Result<Vec<Vec<Move<'d>>>, Failure> {
+    fn connect(&self) -> Result<Vec<Vec<RingStep<'d>>>, Failure> {
         let count = self.stations.len();
         let mut steps = Vec::new();
         for round in 0..2 {
@@ -75,7 +75,7 @@ impl<'d> Ring<'d> {
                 let mut moves = Vec::with_capacity(count);
                 for station in 0..count {
                     let chunk = (station + 2 * count - 1 - step + round) % count;
-                    moves.push(self.connected(station, chunk, (round, step))?);
+                    moves.push(self.prepare_step(station, chunk, (round, step))?);
                 }
                 steps.push(moves);
             }
@@ -83,7 +83,12 @@ impl<'d> Ring<'d> {
         Ok(steps)
     }
 
-    fn connected(&self, station: usize, chunk: usize, (round, step): (usize, usize)) -> Result<Move<'d>, Failure> {
+    fn prepare_step(
+        &self,
+        station: usize,
+        chunk: usize,
+        (round, step): (usize, usize),
+    ) -> Result<RingStep<'d>, Failure> {
         let count = self.stations.len();
         let (Some(before), Some(here)) = (self.stations.get((station + count - 1) % count), self.stations.get(station))
         else {
@@ -95,10 +100,10 @@ impl<'d> Ring<'d> {
         let (Some(source), Some(target)) = (source.get(chunk), target.get(chunk)) else { return Err(wrong_ring()) };
         let copy = here.device.prepare_copy(source, target)?;
         let add = if round == 0 { Some(self.sum_of(here, chunk)?) } else { None };
-        Ok(Move { copy, add })
+        Ok(RingStep { copy, add })
     }
 
-    fn sum_of(&self, here: &Station<'d>, chunk: usize) -> Result<Box<dyn Kernel + 'd>, Failure> {
+    fn sum_of(&self, here: &RingRank<'d>, chunk: usize) -> Result<Box<dyn Kernel + 'd>, Failure> {
         let operation =
             Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype: self.dtype, elements: self.chunk });
         let part = |of: &[Buffer]| of.get(chunk).cloned().ok_or_else(wrong_ring);
@@ -134,7 +139,7 @@ impl<'d> Ring<'d> {
     }
 }
 
-fn iterate(steps: &mut [Vec<Move<'_>>], streams: &mut [Box<dyn Stream + '_>]) -> Result<(), Failure> {
+fn iterate(steps: &mut [Vec<RingStep<'_>>], streams: &mut [Box<dyn Stream + '_>]) -> Result<(), Failure> {
     for moves in steps {
         for one in moves {
             one.copy.launch()?;

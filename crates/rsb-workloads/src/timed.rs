@@ -98,7 +98,7 @@ impl<'d> Timed<'d> {
     }
 
     /// With iterations that follow one another as `pace` says.
-    pub(crate) fn paced(mut self, pace: Pace) -> Self {
+    pub(crate) fn with_pace(mut self, pace: Pace) -> Self {
         self.pace = pace;
         self
     }
@@ -297,7 +297,7 @@ pub(crate) struct PreparedCase<'d> {
 
 impl<'d> PreparedCase<'d> {
     /// Ready.
-    pub(crate) fn boxed(
+    pub(crate) fn new_boxed(
         timed: Timed<'d>,
         derive: impl FnMut(&mut Timed<'d>, f64) -> Result<Fields, Failure> + 'd,
     ) -> Box<dyn Prepared + 'd> {

@@ -145,9 +145,9 @@ impl Shape {
     }
 
     /// Bytes that narrow weights, with their scales, take less than those of the type of all else.
-    fn saved(&self) -> u64 {
+    fn bytes_saved(&self) -> u64 {
         let less = |(rows, columns): (u64, u64)| {
-            let narrow = matrix::quantized(*self, 1, rows, columns).map_or(0, |op| op.weight_bytes());
+            let narrow = matrix::quantized_product(*self, 1, rows, columns).map_or(0, |op| op.weight_bytes());
             if narrow == 0 { 0 } else { self.bytes_of(rows.saturating_mul(columns), narrow) }
         };
         self.matrices().map(less).fold(0, u64::saturating_add)
@@ -163,17 +163,17 @@ impl Shape {
 
     /// Bytes of all weights.
     pub(crate) fn weight_bytes(&self) -> u64 {
-        self.bytes_of(self.weights(), self.saved())
+        self.bytes_of(self.weights(), self.bytes_saved())
     }
 
     /// Bytes of weights, keys and values that all passes read.
     pub(crate) fn bytes_read(&self) -> u64 {
-        self.bytes_of(self.elements_read(), self.saved().saturating_mul(self.steps))
+        self.bytes_of(self.elements_read(), self.bytes_saved().saturating_mul(self.steps))
     }
 
     /// Bytes of everything that the passes keep on the device.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes_of(self.elements(), self.saved())
+        self.bytes_of(self.elements(), self.bytes_saved())
     }
 
     /// Elements as large as `count` indices together.
@@ -198,14 +198,14 @@ impl Shape {
     }
 
     /// Keys and values of `positions` that all blocks keep.
-    const fn cached(&self, positions: u64) -> u64 {
+    const fn cached_elements(&self, positions: u64) -> u64 {
         let of_block = self.batch.saturating_mul(positions).saturating_mul(self.kv_width()).saturating_mul(2);
         self.layers.saturating_mul(of_block)
     }
 
     /// Weights, keys and values that all passes read.
     fn elements_read(&self) -> u64 {
-        (0..self.steps).map(|step| self.weights_read() + self.cached(self.positions + step)).sum()
+        (0..self.steps).map(|step| self.weights_read() + self.cached_elements(self.positions + step)).sum()
     }
 
     /// Elements of everything that the passes keep on the device.
@@ -225,7 +225,7 @@ impl Shape {
         };
         let angles = if self.rotary { self.queries.saturating_mul(self.head_dim) } else { 0 };
         self.weights()
-            .saturating_add(self.cached(capacity))
+            .saturating_add(self.cached_elements(capacity))
             .saturating_add(angles.saturating_add(self.of_input()).saturating_mul(self.steps))
             .saturating_add(self.of_words())
             .saturating_add(of_token.saturating_add(hidden).saturating_mul(self.tokens()))
@@ -289,7 +289,7 @@ impl Pass<'_> {
 
     /// Stages of which what they worked on is still there after the pass: the lookup of words, the last block and what
     /// follows.
-    fn kept(&self) -> impl Iterator<Item = &Stage> {
+    fn retained_stages(&self) -> impl Iterator<Item = &Stage> {
         let before = usize::from(self.shape.vocabulary > 0);
         self.stages.iter().take(before).chain(self.stages.get(self.last_block..).unwrap_or_default())
     }
@@ -333,7 +333,7 @@ impl Model<'_> {
     }
 
     /// Makes each pass, waits for it, and has `check` look at it.
-    fn checked(&mut self, check: &mut dyn FnMut(&Self, &Pass<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn check_passes(&mut self, check: &mut dyn FnMut(&Self, &Pass<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
         for step in 0..self.passes.len() {
             if let Some(pass) = self.passes.get_mut(step) {
                 pass.launch()?;

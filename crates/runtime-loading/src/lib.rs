@@ -8,4 +8,4 @@ mod table;
 mod unavailable;
 
 pub use loaded::Loaded;
-pub use unavailable::{Lack, Unavailable};
+pub use unavailable::{MissingPart, Unavailable};

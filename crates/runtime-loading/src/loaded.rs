@@ -34,7 +34,7 @@ impl Loaded {
                     return Ok(Self { library: Box::leak(Box::new(library)), path: Box::leak(path.into_boxed_path()) });
                 }
                 // A file that is there but does not load says more than one that is not.
-                Err(error) => refusal = said_of_what_is_there(candidate, refusal_text(&error)).or(refusal),
+                Err(error) => refusal = loader_error(candidate, refusal_text(&error)).or(refusal),
             }
         }
         Err(refusal)
@@ -60,7 +60,7 @@ impl Loaded {
 }
 
 /// What the loader said, unless it is that there is no such file.
-fn said_of_what_is_there(candidate: &Path, text: String) -> Option<String> {
+fn loader_error(candidate: &Path, text: String) -> Option<String> {
     // Of a bare name the loader first says the file that it could not open: another one is a library that this one needs.
     let itself = text.starts_with(&format!("{}:", candidate.display())) && text.contains("No such file");
     (candidate.is_file() || (!candidate.is_absolute() && !itself)).then_some(text)
@@ -79,11 +79,11 @@ fn full_path(candidate: &Path) -> PathBuf {
     }
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let name = candidate.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    mapped(&maps, name).unwrap_or_else(|| candidate.to_owned())
+    find_mapped_path(&maps, name).unwrap_or_else(|| candidate.to_owned())
 }
 
 /// The path in a process's map of memory whose file name is `name` or goes on after it with a version.
-fn mapped(maps: &str, name: &str) -> Option<PathBuf> {
+fn find_mapped_path(maps: &str, name: &str) -> Option<PathBuf> {
     maps.lines()
         .filter_map(|line| line.find('/').and_then(|at| line.get(at..)))
         .map(Path::new)
@@ -102,7 +102,7 @@ mod tests {
     fn the_map_of_memory_tells_the_file() {
         let maps = "7f00-7f01 r-xp 00000000 08:01 11 /usr/lib/libxy.so.6\n\
                     7f02-7f03 r-xp 00000000 08:01 12 /usr/lib/libx.so.6.4.1\n";
-        assert_eq!(mapped(maps, "libx.so.6"), Some(PathBuf::from("/usr/lib/libx.so.6.4.1")));
-        assert_eq!(mapped(maps, "libx.so.7"), None);
+        assert_eq!(find_mapped_path(maps, "libx.so.6"), Some(PathBuf::from("/usr/lib/libx.so.6.4.1")));
+        assert_eq!(find_mapped_path(maps, "libx.so.7"), None);
     }
 }

@@ -5,7 +5,7 @@ const SYMBOL_CURE: &str = "install a version that has it: of ROCm one of 5.2 to 
 
 /// What of a library is not here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
+pub enum MissingPart {
     /// The library itself, or something that it needs beside it.
     Library,
     /// A function of a library that is here: it is broken, or of another version than any that is known.
@@ -23,18 +23,18 @@ pub struct Unavailable {
     /// What the reader can do about it.
     pub cure: String,
     /// Whether all of the library is missing.
-    pub lack: Lack,
+    pub lack: MissingPart,
 }
 
 impl Unavailable {
     /// A library that is not here, in three short sentences.
     pub fn new(what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { what: what.into(), why: why.into(), cure: cure.into(), lack: Lack::Library }
+        Self { what: what.into(), why: why.into(), cure: cure.into(), lack: MissingPart::Library }
     }
 
     /// A function that the loaded library does not have.
     pub fn symbol(name: &str, library: &std::path::Path) -> Self {
         let why = format!("{} does not have this function", library.display());
-        Self { lack: Lack::Function, ..Self::new(name, why, SYMBOL_CURE) }
+        Self { lack: MissingPart::Function, ..Self::new(name, why, SYMBOL_CURE) }
     }
 }

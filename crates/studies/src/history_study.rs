@@ -17,14 +17,14 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use rsb_stats::history::{LEVEL, RUNS, Rule};
 
-use replay::{Tally, Way, outside, replay};
+use replay::{RegressionRule, Tally, outside, replay};
 use series::{Part, RecordedSeries};
 
 /// Slow-downs that are multiplied in, after the run as it was.
 const FACTORS: [f64; 6] = [1.0, 1.1, 1.15, 1.2, 1.3, 1.5];
 
 /// The way in which the gate works.
-const GATE: Way = Way::History { rule: Rule::DEFAULT, repeats: 0 };
+const GATE: RegressionRule = RegressionRule::History { rule: Rule::DEFAULT, repeats: 0 };
 
 /// Prints the study of the series in `file` as Markdown.
 pub(crate) fn run(file: &Path) -> Result<()> {
@@ -61,12 +61,12 @@ fn heading(series: &[RecordedSeries]) -> String {
 fn ways(series: &[RecordedSeries], part: Part) -> String {
     let ways = [
         ("`gate --against-history`", GATE),
-        ("the same, 2 repeats", Way::History { rule: Rule::DEFAULT, repeats: 2 }),
-        ("run before × 1.1", Way::Previous(1.1)),
-        ("run before × 1.2", Way::Previous(1.2)),
-        ("run before × 2", Way::Previous(2.0)),
-        ("median of 5 before × 1.2", Way::MedianOfFive(1.2)),
-        ("mean + 3 σ of those before", Way::Sigmas(3.0)),
+        ("the same, 2 repeats", RegressionRule::History { rule: Rule::DEFAULT, repeats: 2 }),
+        ("run before × 1.1", RegressionRule::Previous(1.1)),
+        ("run before × 1.2", RegressionRule::Previous(1.2)),
+        ("run before × 2", RegressionRule::Previous(2.0)),
+        ("median of 5 before × 1.2", RegressionRule::MedianOfFive(1.2)),
+        ("mean + 3 σ of those before", RegressionRule::Sigmas(3.0)),
     ];
     let found: Vec<String> =
         FACTORS[1..].iter().map(|factor| format!("found: +{:.0} %", 100.0 * (factor - 1.0))).collect();
@@ -77,9 +77,10 @@ fn ways(series: &[RecordedSeries], part: Part) -> String {
     );
     for (name, way) in ways {
         let tally = series.iter().map(|one| replay(one, part, way, &FACTORS)).sum::<Tally>();
-        let found: Vec<String> = (1..FACTORS.len()).map(|factor| format!("{:.2}", tally.regressed(factor))).collect();
+        let found: Vec<String> =
+            (1..FACTORS.len()).map(|factor| format!("{:.2}", tally.regressed_share(factor))).collect();
         let undecided = match way {
-            Way::History { .. } => format!("{:.2} | {:.2}", tally.undecided(), tally.improved()),
+            RegressionRule::History { .. } => format!("{:.2} | {:.2}", tally.undecided_share(), tally.improved_share()),
             _ => "– | –".to_owned(),
         };
         let (false_alarms, found) = (tally.false_alarms(), found.join(" | "));
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     /// The series that the constant was chosen on lie outside of the repository: `RSB_SHARED`, or `../shared`.
-    fn shared() -> Option<Vec<RecordedSeries>> {
+    fn shared_series() -> Option<Vec<RecordedSeries>> {
         let shared = std::env::var_os("RSB_SHARED")
             .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), std::path::PathBuf::from);
         let file = shared.join("series/github-runners.csv");
@@ -120,9 +121,9 @@ mod tests {
     /// On the part that they were tuned on. What the other part says is in docs/gate-study.md.
     #[test]
     fn the_rates_on_hosted_runners_are_those_promised() {
-        let Some(series) = shared() else { return };
+        let Some(series) = shared_series() else { return };
         let runs = whole::runs_of(&series, Part::First);
-        let (exits, (false_alarms, checks)) = whole::unchanged(&runs);
+        let (exits, (false_alarms, checks)) = whole::judge_unchanged(&runs);
         let [_, _, passed] = exits.percent();
         assert!(passed > 75.0 && checks > 2000 && false_alarms * 250 <= checks, "{passed} {false_alarms} {checks}");
         let [found, _, hidden] = whole::one_slower(&runs, 1.2).percent();
@@ -134,7 +135,7 @@ mod tests {
     /// Each is the least of its steps with which its side of the intervals holds what it says.
     #[test]
     fn the_reaches_are_those_that_the_first_part_asks_for() {
-        let Some(series) = shared() else { return };
+        let Some(series) = shared_series() else { return };
         let rule = Rule::DEFAULT;
         let beyond = |rule: Rule| outside(&series, Part::First, rule);
         assert!(beyond(rule).iter().all(|share| *share <= 0.025), "{:?}", beyond(rule));

@@ -119,20 +119,20 @@ pub(crate) fn run(study: &ProjectStudy<'_>) -> Result<()> {
     }
     let _busy = BusyProcesses::start(study.busy)?;
     if let Some(pattern) = study.pattern {
-        println!("{}", patterned(study, &scratch, pattern)?);
+        println!("{}", run_pattern(study, &scratch, pattern)?);
         return Ok(());
     }
-    println!("{}", unchanged(study, &scratch)?);
+    println!("{}", run_unchanged(study, &scratch)?);
     if let Some(seconds) = study.criterion {
         println!("{}", by_criterion(study, &scratch, seconds)?);
     }
     if study.slow.is_some() {
-        println!("{}", slowed(study, &scratch)?);
+        println!("{}", run_slowed(study, &scratch)?);
     }
     Ok(())
 }
 
-fn unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
+fn run_unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
     let [mut rows, mut regressed, mut undecided, mut suites, mut open] = [0; 5];
     let mut seconds = Vec::new();
     let mut widths = Vec::new();
@@ -172,7 +172,7 @@ fn unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
 }
 
 /// What the gate says of the made project, slowed by `pattern`.
-fn patterned(study: &ProjectStudy<'_>, scratch: &Scratch, pattern: Pattern) -> Result<String> {
+fn run_pattern(study: &ProjectStudy<'_>, scratch: &Scratch, pattern: Pattern) -> Result<String> {
     let mut rows: Vec<GateRow> = Vec::new();
     for trial in 0..study.trials {
         scratch.make(trial + 1, &pattern.extra_rounds())?;
@@ -240,7 +240,7 @@ fn bound(part: usize, whole: usize) -> String {
 const FIRST_LOOP: u64 = 20;
 const LOOKS: usize = 5;
 
-fn slowed(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
+fn run_slowed(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
     let only = format!("--benchmark={}", study.slow_case);
     let mut turns = FIRST_LOOP;
     for _ in 0..LOOKS {

@@ -106,7 +106,7 @@ fn shaders(dir: &Path) -> Result<Vec<Shader>> {
 }
 
 /// The source for matrices of `rows` × `columns` instead of 16 × 16.
-fn sized(text: &str, [rows, columns]: [CooperativeSize; 2]) -> String {
+fn set_matrix_size(text: &str, [rows, columns]: [CooperativeSize; 2]) -> String {
     let set = |text: &str, name: &str, size: CooperativeSize| {
         text.replacen(&format!("const {name}: u32 = 16u;"), &format!("const {name}: u32 = {}u;", size as u32), 1)
     };
@@ -144,7 +144,7 @@ fn reshape(module: &mut naga::Module, [rows, columns]: [CooperativeSize; 2]) {
 
 /// SPIR-V 1.3, which every driver of Vulkan 1.1 takes; for a shape of [`MATRICES`] where the source is of those.
 fn compile(text: &str, shape: Option<[CooperativeSize; 2]>) -> Result<Vec<u8>> {
-    let sized = shape.map(|shape| sized(text, shape));
+    let sized = shape.map(|shape| set_matrix_size(text, shape));
     let text = sized.as_deref().unwrap_or(text);
     let mut module = naga::front::wgsl::parse_str(text).map_err(|error| anyhow!(error.emit_to_string(text)))?;
     if let Some(shape) = shape {

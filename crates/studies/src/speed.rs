@@ -117,7 +117,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// Each side measured interleaved; their medians.
-fn interleaved(
+fn measure_interleaved(
     mut ours: impl FnMut() -> Result<Option<f64>>,
     mut peer: impl FnMut() -> Result<Option<f64>>,
 ) -> Result<(Option<f64>, Option<f64>)> {
@@ -172,7 +172,7 @@ fn copy_against_c(program: &Program) -> Result<()> {
             &stores_axis,
         ];
         let stream = || stream_copy(&binary, bytes, peer);
-        let sides = interleaved(|| program.figure(&arguments, "bandwidth_gb_s"), stream)?;
+        let sides = measure_interleaved(|| program.figure(&arguments, "bandwidth_gb_s"), stream)?;
         row(&what, "GB/s", sides);
     }
     Ok(())
@@ -280,7 +280,7 @@ fn gemm_against(program: &Program, product: (&Shape, &str), peer: &str, cap: Opt
     if gemm(peer)?.is_none() {
         return Ok(());
     }
-    let sides = interleaved(|| gemm(ours), || gemm(peer))?;
+    let sides = measure_interleaved(|| gemm(ours), || gemm(peer))?;
     row(&what, "GFLOP/s", sides);
     Ok(())
 }

@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         // A million files; nothing is asked of it here but to be indexed: it is what `serve` is timed on.
         let long = dir.join("long");
         write(&long, 0..LONG, ONE)?;
-        row("a series of 1 M", "indexed from the run files", &mut [indexed(&long)?]);
+        row("a series of 1 M", "indexed from the run files", &mut [build_index(&long)?]);
         return Ok(());
     }
     let one = dir.join("one-million");
@@ -121,7 +121,7 @@ fn result(at: u32, case: u32, timestamp: Timestamp) -> BenchmarkResult {
 }
 
 /// Indexes `dir` from nothing.
-fn indexed(dir: &Path) -> Result<Duration> {
+fn build_index(dir: &Path) -> Result<Duration> {
     for suffix in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(dir.join(format!("benchmarks.db{suffix}"))); // There is none the first time.
     }
@@ -136,7 +136,7 @@ fn indexed(dir: &Path) -> Result<Duration> {
 /// Indexes `dir` from nothing, opens it again, and asks it.
 fn measure(dir: &Path, history: &str) -> Result<()> {
     let database = dir.join("benchmarks.db");
-    row(history, "indexed from the run files", &mut [indexed(dir)?]);
+    row(history, "indexed from the run files", &mut [build_index(dir)?]);
     let last = SeriesFilter {
         cases: Some(CASE.to_owned()),
         metric: Some("time_ms".to_owned()),
@@ -232,13 +232,13 @@ fn ask(history: &str, what: &str, mut question: impl FnMut() -> Result<usize>) -
 fn row(history: &str, what: &str, times: &mut [Duration]) {
     times.sort_unstable();
     let at = |share: f64| times.get(((times.len() - 1) as f64 * share).round() as usize).copied().unwrap_or_default();
-    let mut line = format!("| {history} | {what} | {} |", shown(at(0.5)));
-    let slow = if times.len() > 1 { shown(at(0.99)) } else { String::new() };
+    let mut line = format!("| {history} | {what} | {} |", format_duration(at(0.5)));
+    let slow = if times.len() > 1 { format_duration(at(0.99)) } else { String::new() };
     let _ = write!(line, " {slow} |"); // Into a string it cannot fail.
     println!("{line}");
 }
 
-fn shown(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     let ms = time.as_secs_f64() * 1e3;
     if ms >= 1_000.0 { format!("{:.2} s", ms / 1e3) } else { format!("{ms:.2} ms") }
 }

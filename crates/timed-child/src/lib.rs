@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// More than any answer that is read: what comes after is left in the pipe, which is closed.
-const MOST_BYTES: u64 = 4 << 20;
+const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 
 /// What is done with the child's standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub fn run(command: &mut Command, stderr: Stderr, limit: Duration) -> io::Result
     };
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
     lead_a_group(command);
-    let ChildAnswer { stdout, stderr, status } = answer(command.spawn()?, deadline, MOST_BYTES);
+    let ChildAnswer { stdout, stderr, status } = answer(command.spawn()?, deadline, MAX_OUTPUT_BYTES);
     Ok(ChildOutput { stdout: String::from_utf8_lossy(&stdout).into_owned(), stderr, status })
 }
 
@@ -76,7 +76,7 @@ pub fn run(command: &mut Command, stderr: Stderr, limit: Duration) -> io::Result
 ///
 /// # Errors
 /// When it cannot be started, or bounded.
-pub fn feed(command: &mut Command, input: Vec<u8>, bounds: ChildBounds) -> io::Result<ChildAnswer> {
+pub fn run_with_input(command: &mut Command, input: Vec<u8>, bounds: ChildBounds) -> io::Result<ChildAnswer> {
     let deadline = Instant::now() + bounds.time;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     lead_a_group(command);
@@ -99,10 +99,10 @@ fn write_to(pipe: Option<ChildStdin>, input: Vec<u8>) -> io::Result<()> {
 }
 
 fn answer(mut child: Child, deadline: Instant, most: u64) -> ChildAnswer {
-    let stdout = Reading::start(child.stdout.take(), most);
-    let stderr = Reading::start(child.stderr.take(), MOST_BYTES);
+    let stdout = PipeReader::start(child.stdout.take(), most);
+    let stderr = PipeReader::start(child.stderr.take(), MAX_OUTPUT_BYTES);
     let is_whole = stdout.has_ended(deadline) && stderr.has_ended(deadline);
-    let status = if is_whole { ended(&mut child, deadline) } else { None };
+    let status = if is_whole { wait_until(&mut child, deadline) } else { None };
     if status.is_none() {
         end(&mut child);
     }
@@ -117,7 +117,7 @@ fn end(child: &mut Child) {
 }
 
 /// How the child ended, if it did by the deadline.
-fn ended(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
+fn wait_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
@@ -129,13 +129,13 @@ fn ended(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
 }
 
 /// A pipe that is read in a thread of its own, which stays behind when the pipe never ends.
-struct Reading {
+struct PipeReader {
     bytes: Arc<Mutex<Vec<u8>>>,
     /// Closed at the end of the pipe.
     end: Receiver<()>,
 }
 
-impl Reading {
+impl PipeReader {
     fn start(pipe: Option<impl Read + Send + 'static>, most: u64) -> Self {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let (open, end) = channel();
@@ -260,8 +260,8 @@ mod tests {
         assert!(began.elapsed() < LONG);
     }
 
-    fn fed(script: &str, input: &[u8], bounds: ChildBounds) -> ChildAnswer {
-        feed(Command::new("sh").args(["-c", script]), input.to_vec(), bounds).unwrap()
+    fn feed_script(script: &str, input: &[u8], bounds: ChildBounds) -> ChildAnswer {
+        run_with_input(Command::new("sh").args(["-c", script]), input.to_vec(), bounds).unwrap()
     }
 
     const WIDE: ChildBounds = ChildBounds { time: LONG, memory_bytes: 1 << 30, answer_bytes: 1 << 20 };
@@ -269,11 +269,11 @@ mod tests {
     #[test]
     fn what_is_given_comes_back_byte_by_byte_or_is_left_unread() {
         let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
-        let same = fed("cat; echo read >&2", &bytes, WIDE);
+        let same = feed_script("cat; echo read >&2", &bytes, WIDE);
         assert!(same.stdout == bytes && same.stderr == "read\n" && same.status.unwrap().success());
-        let unread = fed("exit 3", &bytes, WIDE);
+        let unread = feed_script("exit 3", &bytes, WIDE);
         assert_eq!((unread.status.unwrap().code(), unread.stdout.len()), (Some(3), 0));
-        let cut = fed("cat", &bytes, ChildBounds { answer_bytes: 10, ..WIDE });
+        let cut = feed_script("cat", &bytes, ChildBounds { answer_bytes: 10, ..WIDE });
         assert_eq!(cut.stdout, bytes[..10]);
     }
 
@@ -282,20 +282,21 @@ mod tests {
     fn a_child_gets_no_more_memory_than_its_bound() {
         let hungry = "read line; head -c 200000000 /dev/zero | tail -c 190000000 | wc -c";
         let tight = ChildBounds { memory_bytes: 20 << 20, ..WIDE };
-        assert_eq!(fed(hungry, b"go\n", tight).stdout, b"0\n");
-        assert_eq!(fed(hungry, b"go\n", WIDE).stdout, b"190000000\n");
+        assert_eq!(feed_script(hungry, b"go\n", tight).stdout, b"0\n");
+        assert_eq!(feed_script(hungry, b"go\n", WIDE).stdout, b"190000000\n");
     }
 
     #[test]
     fn a_child_that_is_late_is_killed_whatever_it_was_given() {
-        let late = fed("cat; tail -f /dev/null", b"x", ChildBounds { time: Duration::from_millis(300), ..WIDE });
+        let late =
+            feed_script("cat; tail -f /dev/null", b"x", ChildBounds { time: Duration::from_millis(300), ..WIDE });
         assert_eq!((late.stdout.as_slice(), late.status), (&b"x"[..], None));
     }
 
     #[test]
     fn an_endless_answer_is_cut() {
         let answer = shell("yes", LONG);
-        assert_eq!(answer.stdout.len() as u64, MOST_BYTES);
+        assert_eq!(answer.stdout.len() as u64, MAX_OUTPUT_BYTES);
         assert!(!answer.status.unwrap().success());
     }
 }

@@ -9,7 +9,7 @@ use crate::steps;
 /// The links of every tracked document that lead nowhere.
 pub(crate) fn broken(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for document in steps::tracked(&["*.md"])? {
+    for document in steps::tracked_files(&["*.md"])? {
         let path = root.join(&document);
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let directory = path.parent().unwrap_or(root);

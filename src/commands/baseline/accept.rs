@@ -67,7 +67,7 @@ pub(super) fn run(args: &AcceptArgs, style: Style) -> CliResult {
     baseline.write(&path)?;
     show::text(&format!(
         "{}\nwritten to {}\nCommit it: later runs are judged against these figures.",
-        super::accepted(&accepted, style),
+        super::accepted_table(&accepted, style),
         path.display()
     ))?;
     Ok(Exit::Pass)

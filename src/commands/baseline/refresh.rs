@@ -32,7 +32,7 @@ pub(super) fn run(args: &RefreshArgs, style: Style) -> CliResult {
     let (config, directories) = settings::load(&args.places)?;
     let policy = judge::policy(&config, &directories, None)?;
     let environment = machine::environment();
-    let wanted = wanted(&args.name, &Baselines::new(&directories.baselines), &Fingerprint::of(&environment))?;
+    let wanted = baseline_files(&args.name, &Baselines::new(&directories.baselines), &Fingerprint::of(&environment))?;
     let store = Store::open_for_writing(&directories.results).map_err(CliError::usage)?;
     interrupt::listen();
     let mut worst = Exit::Pass;
@@ -60,7 +60,7 @@ pub(super) fn run(args: &RefreshArgs, style: Style) -> CliResult {
 }
 
 /// The files of the baselines named, or of every one of this machine.
-fn wanted(names: &[String], baselines: &Baselines, here: &Fingerprint) -> Result<Vec<PathBuf>, CliError> {
+fn baseline_files(names: &[String], baselines: &Baselines, here: &Fingerprint) -> Result<Vec<PathBuf>, CliError> {
     let slug = here.slug();
     if names.is_empty() {
         let own: Vec<PathBuf> =

@@ -81,7 +81,7 @@ pub(super) fn document<'a>(bisection: &'a Bisection, case: &'a CaseId) -> Docume
         steps: bisection.steps.iter().map(step).collect(),
         skipped: bisection.of(StepOutcome::Skipped),
         undecided: bisection.of(StepOutcome::Undecided),
-        remaining: bisection.left().into_iter().map(|commit| commit.hash.as_str()).collect(),
+        remaining: bisection.suspect_commits().into_iter().map(|commit| commit.hash.as_str()).collect(),
     }
 }
 
@@ -125,9 +125,9 @@ fn steps(bisection: &Bisection) -> Table {
         let Some(commit) = bisection.range.after.get(*index) else { continue };
         table.push([
             Cell::from(commit.short()),
-            Cell::toned(word(finding.outcome), tone(finding.outcome)),
+            Cell::with_tone(word(finding.outcome), tone(finding.outcome)),
             Cell::from(finding.change_percent.map_or_else(String::new, format_percent)),
-            Cell::toned(finding.confidence_interval.map_or_else(String::new, format_interval), Tone::Dim),
+            Cell::with_tone(finding.confidence_interval.map_or_else(String::new, format_interval), Tone::Dim),
             Cell::from(&commit.subject),
         ]);
         if finding.change_percent.is_none() || finding.outcome == StepOutcome::Undecided {
@@ -143,7 +143,7 @@ fn sentence(bisection: &Bisection, case: &CaseId) -> (Tone, String) {
         let reason = &finding.reason;
         return (Tone::Bad, format!("FOUND: {hash}\n  {date}  {subject}\n  {case}: {reason}"));
     }
-    let left = bisection.left();
+    let left = bisection.suspect_commits();
     let list: Vec<String> = left.iter().map(|each| format!("\n  {}  {}", each.short(), each.subject)).collect();
     let list = list.concat();
     match &bisection.conclusion {
@@ -196,7 +196,7 @@ mod tests {
         CommitRange { good: commit("0"), after: ["a", "b", "c"].map(commit).to_vec() }
     }
 
-    fn found(outcome: StepOutcome) -> StepFinding {
+    fn finding(outcome: StepOutcome) -> StepFinding {
         let figures = matches!(outcome, StepOutcome::Good | StepOutcome::Bad);
         StepFinding {
             outcome,
@@ -210,18 +210,23 @@ mod tests {
     #[test]
     fn each_conclusion_has_its_words_and_its_exit_code() {
         let (range, case) = (range(), CaseId::from_segments(&["x"]));
-        let bad = (2, found(StepOutcome::Bad));
+        let bad = (2, finding(StepOutcome::Bad));
         let searched = |left| Conclusion::Searched { left };
-        let not = |outcome| (vec![(2, found(outcome))], Conclusion::NotRegressed { outcome });
+        let not = |outcome| (vec![(2, finding(outcome))], Conclusion::NotRegressed { outcome });
         for ((steps, conclusion), exit, words, remaining) in [
-            ((vec![bad.clone(), (1, found(StepOutcome::Good))], searched(2..=2)), Exit::Pass, "FOUND: cccc", 0),
+            ((vec![bad.clone(), (1, finding(StepOutcome::Good))], searched(2..=2)), Exit::Pass, "FOUND: cccc", 0),
             (
-                (vec![bad.clone(), (1, found(StepOutcome::Skipped))], searched(1..=2)),
+                (vec![bad.clone(), (1, finding(StepOutcome::Skipped))], searched(1..=2)),
                 Exit::NoVerdict,
                 "among 2 commits",
                 2,
             ),
-            ((vec![bad.clone(), (1, found(StepOutcome::Undecided))], searched(1..=2)), Exit::NoVerdict, "--budget", 2),
+            (
+                (vec![bad.clone(), (1, finding(StepOutcome::Undecided))], searched(1..=2)),
+                Exit::NoVerdict,
+                "--budget",
+                2,
+            ),
             (
                 (vec![bad], Conclusion::Interrupted { left: 0..=2 }),
                 Exit::Interrupted,

@@ -9,7 +9,7 @@ use rsb_store::output::{self, OutputError};
 
 use crate::cli::ChartFormat;
 use crate::commands::report;
-use crate::exit::{CliError, CliResult, Exit, refused};
+use crate::exit::{CliError, CliResult, Exit, output_error};
 use crate::show;
 
 /// One chart, drawn.
@@ -39,7 +39,7 @@ pub(super) fn write(charts: &[Chart], path: Option<&Path>, theme: &Theme, format
     let ending = if format == ChartFormat::Png { "png" } else { "svg" };
     match (charts, path) {
         ([chart], Some(path)) if !path.is_dir() => {
-            drawn(chart, theme, format)?.write(path).map_err(refused)?;
+            drawn(chart, theme, format)?.write(path).map_err(output_error)?;
             Ok(Exit::Pass)
         }
         ([chart], None) => match drawn(chart, theme, format)? {
@@ -49,10 +49,10 @@ pub(super) fn write(charts: &[Chart], path: Option<&Path>, theme: &Theme, format
         (_, None) => Err(several(charts)),
         (_, Some(file)) if file.extension().is_some_and(|extension| extension == ending) => Err(several(charts)),
         (_, Some(dir)) => {
-            output::create_dir(dir).map_err(refused)?;
+            output::create_dir(dir).map_err(output_error)?;
             for chart in charts {
                 let name = Path::new(&chart.file_name()).with_extension(ending);
-                drawn(chart, theme, format)?.write(&dir.join(name)).map_err(refused)?;
+                drawn(chart, theme, format)?.write(&dir.join(name)).map_err(output_error)?;
             }
             show::text(&format!("{} in {}", format_count(charts.len(), "chart", "charts"), dir.display()))?;
             Ok(Exit::Pass)

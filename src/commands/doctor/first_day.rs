@@ -12,7 +12,7 @@ use rsb_store::output;
 use crate::cli::{DoctorArgs, MeasureArgs};
 use crate::commands::progress::{Progress, ResultLines};
 use crate::commands::{interrupt, settings};
-use crate::exit::{CliError, CliResult, Exit, refused};
+use crate::exit::{CliError, CliResult, Exit, output_error};
 use crate::{console, show};
 
 /// Columns of the table in the folder.
@@ -82,12 +82,12 @@ fn write(folder: &Path, day: &FirstDay, redaction: &Redaction) -> Result<(), Cli
         Ok(document)
     };
     let document = without_names(serde_json::to_value(&day.document))?;
-    output::write(&folder.join("first-day.json"), &rsb_report::json(&document)?).map_err(refused)?;
+    output::write(&folder.join("first-day.json"), &rsb_report::json(&document)?).map_err(output_error)?;
     let style = Style { color: Color::Never, width: WIDTH };
     let text = redaction.text(&rsb_report::first_day::text(&day.document, style));
-    output::write(&folder.join("first-day.txt"), &text).map_err(refused)?;
+    output::write(&folder.join("first-day.txt"), &text).map_err(output_error)?;
     let run = without_names(serde_json::to_value(&day.run))?;
     let sealed = rsb_store::sealed_text(&run).map_err(anyhow::Error::new)?;
-    output::write(&folder.join("run.json"), &sealed).map_err(refused)?;
+    output::write(&folder.join("run.json"), &sealed).map_err(output_error)?;
     Ok(())
 }

@@ -30,11 +30,13 @@ pub(super) fn establish(args: &DoctorArgs, style: Style) -> CliResult {
     }
     finished.stored.context("the run is not stored, so it cannot be a baseline")?;
     let now = Fingerprint::of(&finished.run.environment);
-    let before = saved(&directories, &now)?;
+    let before = saved_baseline(&directories, &now)?;
     let mut document = installation::document(&finished.run);
     let changed = before.as_ref().map(|before| installation::changed_software(&before.fingerprint, &now));
     document.comparison = match (before, &changed) {
-        (Some(before), Some(across)) => Some(compared(before, &finished.run, (&config, &directories), across)?),
+        (Some(before), Some(across)) => {
+            Some(compare_installation(before, &finished.run, (&config, &directories), across)?)
+        }
         _ => None,
     };
     // Measured again with the same software it is no other installation: what was before stays.
@@ -51,7 +53,7 @@ pub(super) fn establish(args: &DoctorArgs, style: Style) -> CliResult {
 }
 
 /// The baseline that an earlier call saved on this machine.
-fn saved(directories: &Directories, now: &Fingerprint) -> Result<Option<Baseline>, CliError> {
+fn saved_baseline(directories: &Directories, now: &Fingerprint) -> Result<Option<Baseline>, CliError> {
     let baselines = Baselines::new(&directories.baselines);
     if !baselines.path_of(now, installation::NAME).exists() {
         return Ok(None);
@@ -60,7 +62,7 @@ fn saved(directories: &Directories, now: &Fingerprint) -> Result<Option<Baseline
 }
 
 /// `run` against what was `before`, whatever became of the software.
-fn compared(
+fn compare_installation(
     before: Baseline,
     run: &Run,
     (config, directories): (&Config, &Directories),

@@ -19,7 +19,7 @@ pub(super) fn is_meant(name: &str) -> bool {
 pub(super) fn model(name: &str) -> Result<ModelRow, Reason> {
     let given = PathBuf::from(name);
     let is_here = given.is_dir();
-    let dir = if is_here { Some(given) } else { downloaded(name) };
+    let dir = if is_here { Some(given) } else { find_snapshot(name) };
     let dir = dir.ok_or_else(|| {
         let why = format!("there is no directory {name}, and no model of that name was downloaded");
         let cure = if Path::new(name).is_absolute() || name.starts_with('.') {
@@ -43,7 +43,7 @@ pub(super) fn model(name: &str) -> Result<ModelRow, Reason> {
 }
 
 /// Where the hub's package keeps a model that it has downloaded.
-fn downloaded(name: &str) -> Option<PathBuf> {
+fn find_snapshot(name: &str) -> Option<PathBuf> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/huggingface"));
     let hub = std::env::var_os("HF_HOME").map(PathBuf::from).or_else(home)?.join("hub");
     let snapshots = hub.join(format!("models--{}", name.replace('/', "--"))).join("snapshots");

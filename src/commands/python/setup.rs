@@ -31,12 +31,12 @@ enum Wheels {
 }
 
 /// An environment to make, and what goes into it.
-struct Wanted {
+struct EnvironmentPlan {
     dir: PathBuf,
     components: Vec<&'static Component>,
 }
 
-impl Wanted {
+impl EnvironmentPlan {
     /// What all of it takes: most have PyTorch in common, which is nearly everything.
     fn disk_gb(&self) -> f64 {
         self.components.iter().map(|component| component.disk_gb).fold(0.1, f64::max)
@@ -50,7 +50,7 @@ impl Wanted {
 pub(super) fn run(args: &SetupArgs) -> CliResult {
     let components = args.components.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
     let wheels = wheels();
-    for wanted in grouped(components, args)? {
+    for wanted in group_by_directory(components, args)? {
         let is_there = wanted.dir.join("bin/python3").is_file();
         if wanted.dir.exists() && !is_there {
             let dir = wanted.dir.display();
@@ -84,21 +84,21 @@ fn find(name: &str) -> Result<&'static Component, CliError> {
 }
 
 /// Where each component goes: a directory that is named takes them all.
-fn grouped(components: Vec<&'static Component>, args: &SetupArgs) -> Result<Vec<Wanted>, CliError> {
+fn group_by_directory(components: Vec<&'static Component>, args: &SetupArgs) -> Result<Vec<EnvironmentPlan>, CliError> {
     let no_home = || CliError::usage(anyhow!("the home directory is unknown; pass --dir"));
     if let Some(dir) = args.dir.clone() {
-        return Ok(vec![Wanted { dir, components }]);
+        return Ok(vec![EnvironmentPlan { dir, components }]);
     }
     let (apart, shared): (Vec<_>, Vec<_>) =
         components.into_iter().partition(|component| component.place == InstallPlace::Apart);
     let mut wanted = Vec::new();
     if !shared.is_empty() || apart.is_empty() {
         let dir = rsb_probe::own_python_environment().ok_or_else(no_home)?;
-        wanted.push(Wanted { dir, components: shared });
+        wanted.push(EnvironmentPlan { dir, components: shared });
     }
     for component in apart {
         let dir = frameworks::apart(component).ok_or_else(no_home)?;
-        wanted.push(Wanted { dir, components: vec![component] });
+        wanted.push(EnvironmentPlan { dir, components: vec![component] });
     }
     Ok(wanted)
 }
@@ -130,7 +130,7 @@ fn make(dir: &Path, python: Option<&Path>) -> Vec<String> {
 }
 
 /// The commands that fill it.
-fn installs(wanted: &Wanted, wheels: &Wheels) -> Vec<Vec<String>> {
+fn installs(wanted: &EnvironmentPlan, wheels: &Wheels) -> Vec<Vec<String>> {
     let own = wanted.dir.join("bin/python3").to_string_lossy().into_owned();
     let install = |from: &[&str], packages: &[String]| {
         let program = match on_path("uv") {
@@ -165,7 +165,7 @@ fn installs(wanted: &Wanted, wheels: &Wheels) -> Vec<Vec<String>> {
             (Wheels::Rocm(_), "vllm") => {
                 steps.push(install(&["--extra-index-url", "https://wheels.vllm.ai/rocm/"], &words(&["vllm"])));
             }
-            _ => rest.push(locked(package)),
+            _ => rest.push(pin_version(package)),
         }
     }
     if !rest.is_empty() {
@@ -175,7 +175,7 @@ fn installs(wanted: &Wanted, wheels: &Wheels) -> Vec<Vec<String>> {
 }
 
 /// The package at the version that this project is tested with, where there is one.
-fn locked(package: &str) -> String {
+fn pin_version(package: &str) -> String {
     let known =
         [LOCKED, LOCKED_FOR_QNN].into_iter().flat_map(lines).find(|line| line.split("==").next() == Some(package));
     known.unwrap_or_else(|| package.to_owned())
@@ -208,7 +208,7 @@ mod tests {
 
     fn steps(names: &[&str], wheels: &Wheels) -> Vec<String> {
         let components = names.iter().map(|name| find(name).unwrap()).collect();
-        let wanted = Wanted { dir: "/data/python".into(), components };
+        let wanted = EnvironmentPlan { dir: "/data/python".into(), components };
         installs(&wanted, wheels).into_iter().map(|step| step.join(" ")).collect()
     }
 
@@ -258,9 +258,9 @@ mod tests {
             dry_run: true,
         };
         let components = || vec![find("pytorch").unwrap(), find("vllm").unwrap()];
-        let named = grouped(components(), &args(Some("/data/all"))).unwrap();
+        let named = group_by_directory(components(), &args(Some("/data/all"))).unwrap();
         assert_eq!((named.len(), named[0].components.len()), (1, 2));
-        let Ok(found) = grouped(components(), &args(None)) else { return };
+        let Ok(found) = group_by_directory(components(), &args(None)) else { return };
         assert_eq!(found.len(), 2);
         assert!(found[1].dir.to_string_lossy().ends_with("-vllm"), "{}", found[1].dir.display());
     }

@@ -51,15 +51,17 @@ pub(super) fn without(reason: &Reason) -> CliError {
 /// # Errors
 /// When it cannot be started, fails, or takes more than its bounds.
 pub(super) fn typeset(worker: &Path, document: String) -> anyhow::Result<Vec<u8>> {
-    let answer = timed_child::feed(&mut Command::new(worker), document.into_bytes(), BOUNDS)
+    let answer = timed_child::run_with_input(&mut Command::new(worker), document.into_bytes(), BOUNDS)
         .with_context(|| format!("cannot start {}", worker.display()))?;
     match answer.status {
         Some(status) if status.success() => Ok(answer.stdout),
-        status => Err(anyhow!("no report as PDF: {}; `--format html` needs no other program", ended(&answer, status))),
+        status => {
+            Err(anyhow!("no report as PDF: {}; `--format html` needs no other program", describe_end(&answer, status)))
+        }
     }
 }
 
-fn ended(answer: &ChildAnswer, status: Option<ExitStatus>) -> String {
+fn describe_end(answer: &ChildAnswer, status: Option<ExitStatus>) -> String {
     let said = answer.stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");
     match status {
         None => format!("`{WORKER}` was stopped after {} s", BOUNDS.time.as_secs()),

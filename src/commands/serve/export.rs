@@ -10,7 +10,7 @@ use rsb_web::{Medium, SiteExportError, export_site};
 
 use super::source::StoreSource;
 use super::stored::Stored;
-use crate::exit::{CliError, CliResult, Exit, refused};
+use crate::exit::{CliError, CliResult, Exit, output_error};
 use crate::{console, show};
 
 /// Writes every page into `dir`.
@@ -22,12 +22,12 @@ pub(super) fn run(stored: &Arc<Stored>, dir: &Path) -> CliResult {
         return Err(CliError::usage(anyhow!("{} is no directory; {problem}", results.display())));
     }
     let source = StoreSource::open(stored, &mut console::tell)?;
-    output::create_dir(dir).map_err(refused)?;
-    output::create_dir(&dir.join("api")).map_err(refused)?;
+    output::create_dir(dir).map_err(output_error)?;
+    output::create_dir(&dir.join("api")).map_err(output_error)?;
     let site = super::site(&source, Medium::Exported);
     let written = export_site(&site, |name, bytes| output::write_bytes(&dir.join(name), bytes));
     let count = written.map_err(|error| match error {
-        SiteExportError::Write(error) => refused(error),
+        SiteExportError::Write(error) => output_error(error),
         page @ SiteExportError::Page { .. } => CliError::from(anyhow!(page)),
     })?;
     show::text(&format!("{} in {}: begin at index.html", format_count(count, "file", "files"), dir.display()))?;

@@ -150,7 +150,7 @@ impl Server {
             Admission::Answered => {
                 let known = text(header::IF_NONE_MATCH).map(str::to_owned);
                 let answer = self.page(path.to_owned(), query.to_owned()).await;
-                carried(answer, known.as_deref(), request.method() == Method::HEAD)
+                http_response(answer, known.as_deref(), request.method() == Method::HEAD)
             }
         }
     }
@@ -211,7 +211,7 @@ fn broken(why: &str) -> rsb_web::PageResponse {
 }
 
 /// `answer` over HTTP; without its body where the reader has it, or asked for the head alone.
-fn carried(answer: rsb_web::PageResponse, known: Option<&str>, is_head: bool) -> Response<Body> {
+fn http_response(answer: rsb_web::PageResponse, known: Option<&str>, is_head: bool) -> Response<Body> {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let tag = format!("\"{}{}\"", short_hash(&String::from_utf8_lossy(&answer.body)), answer.body.len());
     let is_known = known == Some(tag.as_str()) && status == StatusCode::OK;

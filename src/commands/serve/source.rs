@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rsb_engine::Listener;
 use rsb_engine::gate::{self, Judge};
 use rsb_engine::health::{HealthInput, HealthLimits, health};
-use rsb_engine::models::{self, Recommending};
+use rsb_engine::models::{self, RecommendRequest};
 use rsb_engine::trends::{self, TrackRequest};
 use rsb_model::finding::Finding;
 use rsb_model::record::RecommendDocument;
@@ -20,12 +20,12 @@ use rsb_report::{BaselineRow, RunRow};
 use rsb_stats::{SeriesInput, TrendSettings, trend_with};
 use rsb_store::{Baseline, Baselines, LinePoint, SeriesName, Store};
 use rsb_web::source::{
-    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewMaterial, PageSource, PointKey, PointRun, RunMaterial,
+    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource, PointKey, PointRun, RunReportData,
     SourceError, SourceResult, StoredCase, StoredMachine,
 };
 
 use super::stored::{Stamp, Stored};
-use crate::commands::report::Material;
+use crate::commands::report::ReportInput;
 use crate::commands::{baseline, history, recommend, trend};
 use crate::exit::CliError;
 use crate::show;
@@ -84,13 +84,13 @@ impl StoreSource {
         self.store().run(id).map_err(unreadable)
     }
 
-    fn material(&self, id: &str) -> SourceResult<RunMaterial> {
+    fn material(&self, id: &str) -> SourceResult<RunReportData> {
         let run = self.read(id)?;
-        let gathered = Material::gather(&self.stored.config, &self.stored.directories, self.store(), &run);
-        let Material { comparison, not_compared, baseline, checks, recommendations } =
-            gathered.map_err(|error| failed(&error))?;
+        let gathered = ReportInput::gather(&self.stored.config, &self.stored.directories, self.store(), &run);
+        let ReportInput { comparison, not_compared, baseline, checks, recommendations } =
+            gathered.map_err(|error| source_error(&error))?;
         let previous = self.previous(&run)?;
-        Ok(RunMaterial { run, comparison, not_compared, baseline, checks, recommendations, previous })
+        Ok(RunReportData { run, comparison, not_compared, baseline, checks, recommendations, previous })
     }
 
     /// The run of the same machine and suite before `run`.
@@ -105,7 +105,7 @@ impl StoreSource {
     }
 
     /// The runs of the saved baseline called `name`, that of the machine of `run` where there are several.
-    fn saved(&self, name: &str, run: &Run) -> SourceResult<Option<Vec<Run>>> {
+    fn saved_baseline(&self, name: &str, run: &Run) -> SourceResult<Option<Vec<Run>>> {
         let all = Baselines::new(&self.stored.directories.baselines).list();
         let own = Fingerprint::of(&run.environment).slug();
         let named = || all.iter().filter(|info| info.name == name);
@@ -113,30 +113,30 @@ impl StoreSource {
         Baseline::read(&info.path).map(|baseline| Some(baseline.into_runs())).map_err(unreadable)
     }
 
-    fn compared(&self, from: &str, to: &str) -> SourceResult<ComparedRuns> {
+    fn compare_runs(&self, from: &str, to: &str) -> SourceResult<ComparedRuns> {
         let current = vec![self.read(to)?];
         let current_run = current.first().ok_or_else(|| SourceError::NotThere(format!("no run is called `{to}`")))?;
-        let baseline = match self.saved(from, current_run)? {
+        let baseline = match self.saved_baseline(from, current_run)? {
             Some(runs) => runs,
             None => vec![self.read(&self.id_of(from)?)?],
         };
         if let Some(why) = gate::is_itself(&baseline, &current) {
             return Err(SourceError::Senseless(why));
         }
-        self.judge.check(&baseline, &current).map_err(|error| failed(&error))?;
+        self.judge.check(&baseline, &current).map_err(|error| source_error(&error))?;
         let environment = |runs: &[Run]| runs.first().map(|run| run.environment.clone()).unwrap_or_default();
         let environments = [environment(&baseline), environment(&current)];
         Ok(ComparedRuns { result: self.judge.judge(&baseline, &current), environments })
     }
 
-    fn look(&self) -> SourceResult<OverviewMaterial> {
+    fn look(&self) -> SourceResult<OverviewData> {
         let store = self.store();
         let latest = store.latest().map_err(unreadable)?;
-        let series = trend::times_in(store, None, Some(NEWEST)).map_err(|error| failed(&error))?;
+        let series = trend::times_in(store, None, Some(NEWEST)).map_err(|error| source_error(&error))?;
         let document = trend_with(&trend::inputs(&series), &TrendSettings::DEFAULT);
         let now = Timestamp::now();
         let request = TrackRequest { series: &series, trends: &document, settings: &TrendSettings::DEFAULT, now };
-        let alerts = trends::shown(store, &request, Path::new(".")).map_err(|error| failed(&error))?;
+        let alerts = trends::track_read_only(store, &request, Path::new(".")).map_err(|error| source_error(&error))?;
         let earlier = latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER));
         let earlier = earlier.map_err(unreadable)?;
         let all = self.runs()?;
@@ -155,7 +155,7 @@ impl StoreSource {
         let health = health(&input);
         let latest = latest.map(|run| self.verdict(&run.run_id.0)).transpose()?;
         let notices = rsb_store::notes(&store.notices());
-        Ok(OverviewMaterial { health, alerts, latest, notices, only_newest: (all.len() > NEWEST).then_some(NEWEST) })
+        Ok(OverviewData { health, alerts, latest, notices, only_newest: (all.len() > NEWEST).then_some(NEWEST) })
     }
 
     fn verdict(&self, id: &str) -> SourceResult<LatestVerdict> {
@@ -170,7 +170,7 @@ impl StoreSource {
         let latest = self.store().latest().map_err(unreadable)?;
         let own = latest.map(|run| self.store().slugs_of(&Fingerprint::of(&run.environment))).transpose();
         let own = own.map_err(unreadable)?.unwrap_or_default();
-        let name = chosen(&names, metric, machine, &own).ok_or_else(|| match names.first() {
+        let name = select_series(&names, metric, machine, &own).ok_or_else(|| match names.first() {
             None => nothing(),
             Some(_) => SourceError::NotThere(format!("`{id}` has no figure `{metric}` on the machine `{machine}`")),
         })?;
@@ -178,7 +178,7 @@ impl StoreSource {
         if points.is_empty() {
             return Err(nothing());
         }
-        let (trend, not_analyzed) = analyzed(id, &name, &points).ok_or_else(nothing)?;
+        let (trend, not_analyzed) = analyze_trend(id, &name, &points).ok_or_else(nothing)?;
         let mut machines: Vec<String> = names.iter().map(|name| name.machine.clone()).collect();
         machines.dedup();
         let metrics = names.iter().filter(|one| one.machine == name.machine).map(|one| one.metric.clone()).collect();
@@ -213,7 +213,7 @@ impl StoreSource {
 
 /// The series that is asked for: of `machine`, else of one of `own`, the machine that measured last, else of any; of `metric`,
 /// else the time of an iteration, else of any.
-fn chosen(names: &[SeriesName], metric: &str, machine: &str, own: &[String]) -> Option<SeriesName> {
+fn select_series(names: &[SeriesName], metric: &str, machine: &str, own: &[String]) -> Option<SeriesName> {
     let of_machine = |wanted: &dyn Fn(&str) -> bool| -> Vec<&SeriesName> {
         names.iter().filter(|name| wanted(&name.machine)).collect()
     };
@@ -244,7 +244,7 @@ fn chosen(names: &[SeriesName], metric: &str, machine: &str, own: &[String]) -> 
 }
 
 /// The trend of all points, and how many of the oldest were not searched for changes of level. Positions count from the oldest.
-fn analyzed(id: &str, name: &SeriesName, points: &[LinePoint]) -> Option<(rsb_model::record::SeriesTrend, usize)> {
+fn analyze_trend(id: &str, name: &SeriesName, points: &[LinePoint]) -> Option<(rsb_model::record::SeriesTrend, usize)> {
     let left_out = points.len().saturating_sub(ANALYZED);
     let input = SeriesInput {
         id: id.to_owned(),
@@ -266,7 +266,7 @@ fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> SourceEr
     SourceError::Unreadable(show::chain(&anyhow::Error::new(error)))
 }
 
-fn failed(error: &CliError) -> SourceError {
+fn source_error(error: &CliError) -> SourceError {
     SourceError::Unreadable(show::chain(&error.error))
 }
 
@@ -276,14 +276,14 @@ impl PageSource for StoreSource {
         self.stored.answers.runs.get((), &self.now()?, runs)
     }
 
-    fn run(&self, id: &str) -> SourceResult<Arc<RunMaterial>> {
+    fn run(&self, id: &str) -> SourceResult<Arc<RunReportData>> {
         let id = self.id_of(id)?;
         self.stored.answers.run.get(id.clone(), &self.now()?, || self.material(&id))
     }
 
     fn compare(&self, from: &str, to: &str) -> SourceResult<Arc<ComparedRuns>> {
         let to = self.id_of(to)?;
-        self.stored.answers.compare.get((from.to_owned(), to.clone()), &self.now()?, || self.compared(from, &to))
+        self.stored.answers.compare.get((from.to_owned(), to.clone()), &self.now()?, || self.compare_runs(from, &to))
     }
 
     fn cases(&self) -> SourceResult<Arc<Vec<StoredCase>>> {
@@ -303,7 +303,7 @@ impl PageSource for StoreSource {
         Ok(named.into_iter().map(|(run_id, commit)| PointRun { run_id, commit }).collect())
     }
 
-    fn overview(&self) -> SourceResult<Arc<OverviewMaterial>> {
+    fn overview(&self) -> SourceResult<Arc<OverviewData>> {
         self.stored.answers.overview.get((), &self.now()?, || self.look())
     }
 
@@ -313,8 +313,8 @@ impl PageSource for StoreSource {
 
     fn advice(&self) -> SourceResult<Arc<RecommendDocument>> {
         self.stored.answers.advice.get((), &self.now()?, || {
-            let runs = recommend::of_models(self.store()).map_err(|error| failed(&error))?;
-            Ok(models::recommend(&runs, Recommending::LATENCY))
+            let runs = recommend::of_models(self.store()).map_err(|error| source_error(&error))?;
+            Ok(models::recommend(&runs, RecommendRequest::LATENCY))
         })
     }
 

@@ -11,7 +11,7 @@ use rsb_model::record::RecommendDocument;
 use rsb_report::{BaselineRow, RunRow};
 use rsb_store::AlertBook;
 use rsb_web::source::{
-    CaseHistory, ComparedRuns, OverviewMaterial, RunMaterial, SourceResult, StoredCase, StoredMachine,
+    CaseHistory, ComparedRuns, OverviewData, RunReportData, SourceResult, StoredCase, StoredMachine,
 };
 
 use crate::cli::Places;
@@ -32,10 +32,10 @@ pub(super) struct Answers {
     pub(super) runs: AnswerCache<(), Vec<RunRow>, 1>,
     pub(super) cases: AnswerCache<(), Vec<StoredCase>, 1>,
     pub(super) baselines: AnswerCache<(), Vec<BaselineRow>, 1>,
-    pub(super) overview: AnswerCache<(), OverviewMaterial, 1>,
+    pub(super) overview: AnswerCache<(), OverviewData, 1>,
     pub(super) machines: AnswerCache<(), Vec<StoredMachine>, 1>,
     pub(super) advice: AnswerCache<(), RecommendDocument, 1>,
-    pub(super) run: AnswerCache<String, RunMaterial, 32>,
+    pub(super) run: AnswerCache<String, RunReportData, 32>,
     pub(super) compare: AnswerCache<(String, String), ComparedRuns, 32>,
     pub(super) history: AnswerCache<(String, String, String), CaseHistory, 16>,
 }
@@ -64,12 +64,12 @@ impl Stored {
         ];
         let machines = fs::read_dir(&self.directories.baselines).into_iter().flatten().flatten();
         paths.extend(machines.map(|entry| entry.path()));
-        Stamp::of(paths.iter().map(|path| changed(path)).collect())
+        Stamp::of(paths.iter().map(|path| modified_time(path)).collect())
     }
 }
 
 /// When `path` was changed last; `None` where it is not there.
-fn changed(path: &Path) -> Option<Duration> {
+fn modified_time(path: &Path) -> Option<Duration> {
     fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()
 }
 

@@ -15,7 +15,7 @@ use rsb_probe::ProbeOptions;
 use rsb_report::Style;
 use rsb_store::{MergedFile, Store};
 use rsb_tui::{
-    Command, ComponentRow, HistoryPage, LoadedDocument, Message, PlanSummary, RunEnd, StoredRun, Subject, Wish,
+    Command, ComponentRow, HistoryPage, LoadedDocument, Message, PlanSummary, RunEnd, RunSelection, StoredRun, Subject,
 };
 
 use super::offers;
@@ -52,7 +52,7 @@ impl JobWorker {
         for command in asked {
             let done = catch_unwind(AssertUnwindSafe(|| self.perform(&command)));
             // The panic itself was said, and is on the page.
-            let message = done.unwrap_or_else(|_| failed(&command, "it broke; this is a bug".to_owned()));
+            let message = done.unwrap_or_else(|_| failure_message(&command, "it broke; this is a bug".to_owned()));
             if self.incoming.send(Incoming::Message(message)).is_err() {
                 return;
             }
@@ -63,9 +63,13 @@ impl JobWorker {
         let done = match command {
             Command::Load(subject) => self.load(*subject),
             Command::OpenRun(id) => self.open_run(id),
-            Command::Plan(wish) => return Message::Planned(self.preview(wish).map_err(|error| told(&error))),
-            Command::Measure(wish) => return Message::Ended(self.measure(wish).map_err(|error| told(&error))),
-            Command::Resume(run) => return Message::Ended(self.measure_on(run).map_err(|error| told(&error))),
+            Command::Plan(wish) => return Message::Planned(self.preview(wish).map_err(|error| describe_error(&error))),
+            Command::Measure(wish) => {
+                return Message::Ended(self.measure(wish).map_err(|error| describe_error(&error)));
+            }
+            Command::Resume(run) => {
+                return Message::Ended(self.measure_on(run).map_err(|error| describe_error(&error)));
+            }
             Command::Compare { baseline, current } => self.compare(baseline, current),
             Command::SaveBaseline(run) => self.save_baseline(run),
             Command::WriteReport(run) => self.write_report(run),
@@ -73,7 +77,7 @@ impl JobWorker {
             // Not for this thread.
             Command::Draw | Command::Stop | Command::Quit(_) => return Message::Done,
         };
-        done.unwrap_or_else(|error| failed(command, told(&error)))
+        done.unwrap_or_else(|error| failure_message(command, describe_error(&error)))
     }
 
     fn store(&self) -> Result<Store, CliError> {
@@ -84,7 +88,7 @@ impl JobWorker {
         Ok(Message::Loaded(match subject {
             Subject::Offers => {
                 let here = machine::here();
-                let planned = |wish: &Wish| self.planned(wish, &here).ok();
+                let planned = |wish: &RunSelection| self.plan(wish, &here).ok();
                 let offers = offers::offers(&here, &self.config.custom, planned);
                 self.machine = Some(here);
                 LoadedDocument::Offers(offers)
@@ -124,20 +128,20 @@ impl JobWorker {
     }
 
     /// What `wish` means, by the configuration and the environment as `run` reads them.
-    fn resolved(&self, wish: &Wish) -> Result<(Selection, Settings), CliError> {
+    fn resolve(&self, wish: &RunSelection) -> Result<(Selection, Settings), CliError> {
         let args = MeasureArgs { profile: wish.profile, places: self.places.clone(), ..MeasureArgs::default() };
         settings::resolve(&wish.names, wish.suite, &args, &self.config)
     }
 
     /// What `wish` measures on `machine`, and the profile.
-    fn planned(&self, wish: &Wish, machine: &Machine) -> Result<(Plan, Profile), CliError> {
-        let (selection, settings) = self.resolved(wish)?;
+    fn plan(&self, wish: &RunSelection, machine: &Machine) -> Result<(Plan, Profile), CliError> {
+        let (selection, settings) = self.resolve(wish)?;
         Ok((settings::plan(&selection, machine, &self.config)?, settings.profile))
     }
 
-    fn preview(&mut self, wish: &Wish) -> Result<PlanSummary, CliError> {
+    fn preview(&mut self, wish: &RunSelection) -> Result<PlanSummary, CliError> {
         let here = self.machine.take().unwrap_or_else(machine::here);
-        let planned = self.planned(wish, &here);
+        let planned = self.plan(wish, &here);
         self.machine = Some(here);
         let (plan, profile) = planned?;
         Ok(PlanSummary {
@@ -149,8 +153,8 @@ impl JobWorker {
     }
 
     /// As the verb `run` does it. Where runs are kept by a key alone, it goes to a directory that is gone at the end.
-    fn measure(&mut self, wish: &Wish) -> Result<Box<RunEnd>, CliError> {
-        let (selection, settings) = self.resolved(wish)?;
+    fn measure(&mut self, wish: &RunSelection) -> Result<Box<RunEnd>, CliError> {
+        let (selection, settings) = self.resolve(wish)?;
         let plan = settings::plan(&selection, &machine::here(), &self.config)?;
         let keeps = self.config.tui.save_results_automatically;
         self.unkept = if keeps { None } else { Some(tempfile::tempdir()?) };
@@ -158,7 +162,7 @@ impl JobWorker {
         let store = run::open_store(results)?;
         let suite = engine::suite_name(&selection);
         let finished = run::measure_with((&plan, &suite), &settings, &store, &mut self.drawn())?;
-        Ok(ended(finished, keeps))
+        Ok(run_end(finished, keeps))
     }
 
     /// As `run --resume` does it.
@@ -166,7 +170,7 @@ impl JobWorker {
         let store = run::open_store(&self.directories.results)?;
         let args = MeasureArgs { places: self.places.clone(), ..MeasureArgs::default() };
         let finished = run::measure_on(id, (&args, &self.config), &store, &mut self.drawn())?;
-        Ok(ended(finished, true))
+        Ok(run_end(finished, true))
     }
 
     /// Whoever listens so has each event drawn before the next sample.
@@ -185,7 +189,7 @@ impl JobWorker {
     fn compare(&self, baseline: &str, current: &str) -> Result<Message, CliError> {
         let thresholds = (&self.config.thresholds, None);
         let judge = Judge::load(self.directories.clone(), thresholds, Vec::new(), &mut console::tell)?;
-        let result = compare::compared(&judge, baseline, &[current.to_owned()])?.result;
+        let result = compare::compare_sides(&judge, baseline, &[current.to_owned()])?.result;
         judge::keep(&judge, &result);
         Ok(Message::Loaded(LoadedDocument::Comparison(Box::new(result))))
     }
@@ -216,7 +220,7 @@ impl JobWorker {
     }
 }
 
-fn ended(finished: engine::FinishedRun, keeps: bool) -> Box<RunEnd> {
+fn run_end(finished: engine::FinishedRun, keeps: bool) -> Box<RunEnd> {
     let stored = match finished.stored {
         Ok(path) if keeps => StoredRun::Kept(path.display().to_string()),
         Ok(path) => StoredRun::NotKept(path.display().to_string()),
@@ -227,23 +231,23 @@ fn ended(finished: engine::FinishedRun, keeps: bool) -> Box<RunEnd> {
 
 /// Cases without a turn, counted by what stands in their way, the most common first.
 fn counted(plan: &Plan) -> Vec<(usize, Reason)> {
-    let mut counted: Vec<(usize, Reason)> = Vec::new();
+    let mut count_reasons: Vec<(usize, Reason)> = Vec::new();
     for (_, _, reason) in plan.without_figures().filter(|(_, outcome, _)| *outcome != Outcome::Measured) {
-        match counted.iter_mut().find(|(_, known)| known == reason) {
+        match count_reasons.iter_mut().find(|(_, known)| known == reason) {
             Some((count, _)) => *count += 1,
-            None => counted.push((1, reason.clone())),
+            None => count_reasons.push((1, reason.clone())),
         }
     }
-    counted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    counted
+    count_reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    count_reasons
 }
 
-fn told(error: &CliError) -> String {
+fn describe_error(error: &CliError) -> String {
     show::chain(&error.error)
 }
 
 /// That `command` could not be done.
-fn failed(command: &Command, why: String) -> Message {
+fn failure_message(command: &Command, why: String) -> Message {
     let subject = match command {
         Command::Load(subject) => *subject,
         Command::Compare { .. } => Subject::Comparison,

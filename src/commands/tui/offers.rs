@@ -5,7 +5,7 @@ use rsb_engine::plan::{self, Machine, Plan};
 use rsb_engine::{frameworks, suites};
 use rsb_model::{BackendId, Case, DeviceType, Profile, Suite};
 use rsb_report::CaseRow;
-use rsb_tui::{Offer, OfferKind, Stage, Wish};
+use rsb_tui::{Offer, OfferKind, RunSelection, Stage};
 
 use crate::commands::list;
 use crate::config::CustomSection;
@@ -30,13 +30,13 @@ const SUITES: [(Stage, Suite); 8] = [
 pub(super) fn offers(
     machine: &Machine,
     custom: &[CustomSection],
-    planned: impl Fn(&Wish) -> Option<(Plan, Profile)>,
+    planned: impl Fn(&RunSelection) -> Option<(Plan, Profile)>,
 ) -> Vec<Offer> {
     let rows = list::rows(machine);
     let offer = |stage, kind, (name, about): (&str, &str), rows: Vec<CaseRow>| {
         let (name, about) = (name.to_owned(), about.to_owned());
         let offer = Offer { stage, kind, name, about, rows, cases: 0, profile: Profile::Quick };
-        match planned(&offer.wish()) {
+        match planned(&offer.run_selection()) {
             Some((plan, profile)) => with_plan(offer, &plan, profile),
             None => offer,
         }
@@ -49,7 +49,7 @@ pub(super) fn offers(
             offer(stage, OfferKind::Suite, (suite.as_str(), suite.about()), own)
         })
         .collect();
-    for benchmark in rsb_workloads::known() {
+    for benchmark in rsb_workloads::all_benchmarks() {
         let own = |row: &&CaseRow| row.benchmark == benchmark.name();
         let words = (benchmark.name(), benchmark.about());
         let everywhere = rows.iter().filter(own).cloned().collect();
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn an_offer_counts_the_cases_of_its_plan() {
         let machine = machine();
-        let planned = |wish: &Wish| {
+        let planned = |wish: &RunSelection| {
             let selection = Selection {
                 names: wish.names.clone(),
                 suite: wish.suite.unwrap_or(Suite::Quick),
@@ -158,7 +158,7 @@ mod tests {
         };
         let offers = offers(&machine, &[], planned);
         let quick = offers.iter().find(|offer| offer.name == "quick").unwrap();
-        let (plan, _) = planned(&quick.wish()).unwrap();
+        let (plan, _) = planned(&quick.run_selection()).unwrap();
         let listed: usize = quick.rows.iter().map(|row| row.cases).sum();
         assert_eq!((quick.cases, listed), (plan.cases.len(), plan.cases.len()));
         for offer in offers.iter().filter(|offer| offer.stage == Stage::PreInstallation) {

@@ -3,16 +3,16 @@
 use std::time::{Duration, Instant};
 
 /// The least time from one picture to the next.
-const LEAST: Duration = Duration::from_millis(100);
+const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Whether a picture is due.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct FramePacer {
     is_wanted: bool,
     last: Option<Instant>,
 }
 
-impl Pace {
+impl FramePacer {
     /// Something has changed that a person should see.
     pub(super) const fn want(&mut self) {
         self.is_wanted = true;
@@ -20,8 +20,8 @@ impl Pace {
 
     /// How long to wait for the picture that is wanted; nothing when none is.
     pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
-        let since = self.last.map_or(LEAST, |last| now.saturating_duration_since(last));
-        self.is_wanted.then(|| LEAST.saturating_sub(since))
+        let since = self.last.map_or(MIN_FRAME_INTERVAL, |last| now.saturating_duration_since(last));
+        self.is_wanted.then(|| MIN_FRAME_INTERVAL.saturating_sub(since))
     }
 
     /// It was drawn.
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn nothing_is_drawn_unasked_and_ten_times_a_second_at_most() {
-        let (mut pace, begin) = (Pace::default(), Instant::now());
+        let (mut pace, begin) = (FramePacer::default(), Instant::now());
         let after = |milliseconds| begin + Duration::from_millis(milliseconds);
         assert_eq!(pace.wait(begin), None);
         pace.want();

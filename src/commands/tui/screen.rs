@@ -22,10 +22,10 @@ use crate::exit::CliError;
 const LONGEST: u64 = 4096;
 
 /// What was there before: who finds it gives the terminal back, once.
-static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
+static BEFORE: Mutex<Option<SavedTerminal>> = Mutex::new(None);
 
 /// The streams as they were, and the terminal.
-struct Before {
+struct SavedTerminal {
     stdout: OwnedFd,
     stderr: OwnedFd,
     terminal: File,
@@ -54,7 +54,7 @@ impl Screen {
 
     /// Draws `state`.
     pub(super) fn draw(&mut self, state: &mut State) -> std::io::Result<()> {
-        let mut shown = rsb_tui::Shown::default();
+        let mut shown = rsb_tui::DrawnPage::default();
         self.terminal.draw(|frame| shown = view(state, frame))?;
         state.drawn(shown);
         Ok(())
@@ -72,7 +72,7 @@ fn take() -> std::io::Result<(Screen, PipeReader)> {
     let (reader, writer) = std::io::pipe()?;
     let (mut terminal, before) = (
         File::from(own()?),
-        Before { stdout: own()?, stderr: stderr().as_fd().try_clone_to_owned()?, terminal: File::from(own()?) },
+        SavedTerminal { stdout: own()?, stderr: stderr().as_fd().try_clone_to_owned()?, terminal: File::from(own()?) },
     );
     *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
     enable_raw_mode()?;

@@ -12,7 +12,7 @@ use rsb_tui::{AnimationStyle, Command, InterfaceSettings, Key, Message, Palette,
 
 use super::jobs::JobWorker;
 use super::keys;
-use super::pace::Pace;
+use super::pace::FramePacer;
 use super::screen::{self, Screen};
 use crate::cli::{PaletteArg, TuiArgs};
 use crate::commands::settings;
@@ -46,7 +46,7 @@ pub(super) fn run(args: &TuiArgs) -> CliResult {
         tracing::warn!("cannot install the handler of signals: {error}");
     }
     thread::spawn(move || read_terminal(&tell));
-    Session { state: State::new(wanted), screen: &mut screen, pace: Pace::default(), ask }.until_quit(&incoming)
+    Session { state: State::new(wanted), screen: &mut screen, pace: FramePacer::default(), ask }.until_quit(&incoming)
 }
 
 fn read_terminal(tell: &Sender<Incoming>) {
@@ -67,7 +67,7 @@ fn read_terminal(tell: &Sender<Incoming>) {
 struct Session<'s> {
     state: State,
     screen: &'s mut Screen,
-    pace: Pace,
+    pace: FramePacer,
     ask: Sender<Command>,
 }
 
@@ -179,12 +179,12 @@ fn palette(asked: PaletteArg, variable: impl Fn(&str) -> Option<String>) -> Pale
         PaletteArg::Truecolor => Palette::TrueColor,
         PaletteArg::Colorblind => Palette::ColorBlind,
         PaletteArg::Auto if variable("TERM").as_deref() == Some("dumb") => Palette::Plain,
-        PaletteArg::Auto => told(&holds),
+        PaletteArg::Auto => detect_palette(&holds),
     }
 }
 
 /// As many colors as the terminal says it has.
-fn told(holds: &impl Fn(&str, &[&str]) -> bool) -> Palette {
+fn detect_palette(holds: &impl Fn(&str, &[&str]) -> bool) -> Palette {
     if holds("COLORTERM", &["truecolor", "24bit"]) {
         Palette::TrueColor
     } else if holds("TERM", &["256color"]) {

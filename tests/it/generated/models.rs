@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use rsb_engine::models::{
-    Family, Outliers, PRECISIONS, Recommending, SizeClass, catalogue, compatibility, document, recommend,
+    Family, Outliers, PRECISIONS, RecommendRequest, SizeClass, catalogue, compatibility, document, recommend,
     representative,
 };
 use rsb_model::Run;
@@ -80,7 +80,7 @@ fn the_page_of_models_says_what_runs_where() {
 #[test]
 fn the_page_of_models_has_the_matrix_of_what_is_best() {
     // The others say nothing of speed.
-    let advised = recommend(&[run(SEEN)], Recommending { is_predicting: true, ..Recommending::LATENCY });
+    let advised = recommend(&[run(SEEN)], RecommendRequest { is_predicting: true, ..RecommendRequest::LATENCY });
     let mut table = format!("| family |{}\n|---|", SizeClass::NAMES.map(|size| format!(" {size} |")).concat());
     writeln!(table, "{}", "---|".repeat(SizeClass::ALL.len())).unwrap();
     for family in Family::ALL {

@@ -12,7 +12,7 @@ use super::maths::exp;
 use super::normalize::{lanes, larger};
 use super::{Bound, CpuKernel, Span, ThreadPool, format_of, sixteen};
 use crate::gemm::{Product, plain_product};
-use rsb_device::convert::Sixteen;
+use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Attention, Gemm};
 
@@ -40,7 +40,7 @@ struct Row {
 /// Everything a block of queries needs.
 struct Work {
     op: Attention,
-    format: Option<Sixteen>,
+    format: Option<HalfFormat>,
     inputs: [Span; 3],
     y: Span,
     /// Of which each block of products is the work of one thread.

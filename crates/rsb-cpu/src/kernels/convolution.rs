@@ -3,7 +3,7 @@
 
 use rsb_model::Dtype;
 
-use super::{Bound, CpuKernel, Span, ThreadPool, no_kernel, unsupported};
+use super::{Bound, CpuKernel, Span, ThreadPool, no_kernel, unsupported_error};
 use crate::gemm::{Product, plain_product};
 use crate::memory::Memory;
 use rsb_device::device::DeviceError;
@@ -14,15 +14,15 @@ pub(super) fn kernel(op: &Convolution, bound: Bound) -> Result<CpuKernel, Device
         return Err(no_kernel("convolution", op.dtype, "f32"));
     }
     let Some((rows, columns)) = op.output_size() else {
-        return Err(unsupported(
+        return Err(unsupported_error(
             "convolution of this shape",
             "the kernel does not fit the input, or the groups do not divide the channels",
             "choose a smaller kernel, more padding, or other groups",
         ));
     };
     let shape = Shape::new(op, rows as usize, columns as usize);
-    let patches = Memory::zeroed(shape.patch_bytes()).ok_or_else(|| {
-        unsupported("convolution of this shape", "there is no memory for its patches", "choose a smaller one")
+    let patches = Memory::new_zeroed(shape.patch_bytes()).ok_or_else(|| {
+        unsupported_error("convolution of this shape", "there is no memory for its patches", "choose a smaller one")
     })?;
     let (input, weights, output) = (bound.span(0), bound.span(1), bound.span(2));
     Ok(CpuKernel::new("gemm", move || {

@@ -7,9 +7,9 @@ use multiversion::target::target_cfg_f;
 use super::maths;
 use super::sixteen::{self, BLOCK};
 use super::span::Span;
-use super::whole::{self, WholeForm};
+use super::whole::{self, IntegerFormat};
 use super::{Bound, CpuKernel, ThreadPool, format_of};
-use rsb_device::convert::Sixteen;
+use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Elementwise, ElementwiseOp};
 
@@ -20,7 +20,7 @@ pub(super) type Function = fn(&[f32], &[f32], &mut [f32]);
 const GRAIN: usize = 64;
 
 pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, DeviceError> {
-    if let Some(form) = WholeForm::of(op.dtype) {
+    if let Some(form) = IntegerFormat::of(op.dtype) {
         return whole::kernel(op, form, bound);
     }
     let function = function(op.op);
@@ -40,7 +40,7 @@ pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, Device
 
 /// # Safety
 /// The spans must outlive the call, the third must overlap neither of the others, and nobody else may touch this share.
-pub(super) unsafe fn run(function: Function, format: Option<Sixteen>, [x, z, y]: [Span; 3], share: &Range<usize>) {
+pub(super) unsafe fn run(function: Function, format: Option<HalfFormat>, [x, z, y]: [Span; 3], share: &Range<usize>) {
     match format {
         // SAFETY: by the promise of the caller.
         None => unsafe { function(x.slice(share), z.slice(share), y.slice_mut(share)) },
@@ -51,7 +51,7 @@ pub(super) unsafe fn run(function: Function, format: Option<Sixteen>, [x, z, y]:
     }
 }
 
-fn run_sixteen(function: Function, format: Sixteen, x: &[u16], z: &[u16], y: &mut [u16]) {
+fn run_sixteen(function: Function, format: HalfFormat, x: &[u16], z: &[u16], y: &mut [u16]) {
     let (mut wide_x, mut wide_z, mut wide_y) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
     let same = std::ptr::eq(x, z);
     for ((x, z), y) in x.chunks(BLOCK).zip(z.chunks(BLOCK)).zip(y.chunks_mut(BLOCK)) {

@@ -9,7 +9,7 @@ use super::maths::exp;
 use super::sixteen;
 use super::span::Span;
 use super::{Bound, CpuKernel, ThreadPool, format_of};
-use rsb_device::convert::Sixteen;
+use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{LAYER_NORM_EPSILON, Normalize, NormalizeOp};
 
@@ -75,7 +75,7 @@ unsafe fn run(work: &Work, rows: &Range<usize>) {
 
 /// # Safety
 /// As [`run`].
-unsafe fn run_sixteen(work: &Work, format: Sixteen, rows: &Range<usize>, scratch: &mut Scratch) {
+unsafe fn run_sixteen(work: &Work, format: HalfFormat, rows: &Range<usize>, scratch: &mut Scratch) {
     let elements = rows.start * work.columns..rows.end * work.columns;
     // SAFETY: by the promise of the caller.
     let (x, y) = unsafe { (work.x.slice::<u16>(&elements), work.y.slice_mut::<u16>(&elements)) };

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use half::{bf16, f16};
 use rsb_model::Dtype;
 
-use super::{Bound, CpuKernel, ThreadPool, no_kernel, unsupported};
+use super::{Bound, CpuKernel, ThreadPool, no_kernel, unsupported_error};
 use rsb_device::device::DeviceError;
 use rsb_device::operation::PeakArithmetic;
 use rsb_device::random::{Distribution, Values};
@@ -31,7 +31,7 @@ type Burst = fn(units: usize) -> f64;
 
 /// A burst that the CPU has, and what it is called.
 #[derive(Clone, Copy)]
-struct Choice {
+struct BurstKernel {
     burst: Burst,
     name: &'static str,
     /// Units that it does at once.
@@ -42,8 +42,8 @@ struct Choice {
 ///
 /// # Errors
 /// When the CPU has no unit for it.
-fn find(dtype: Dtype) -> Result<Choice, DeviceError> {
-    let vectors = |(burst, name)| Ok(Choice { burst, name, grain: 1 });
+fn find(dtype: Dtype) -> Result<BurstKernel, DeviceError> {
+    let vectors = |(burst, name)| Ok(BurstKernel { burst, name, grain: 1 });
     match dtype {
         Dtype::F32 => return vectors(burst_f32()),
         Dtype::F64 => return vectors(burst_f64()),
@@ -64,15 +64,15 @@ fn find(dtype: Dtype) -> Result<Choice, DeviceError> {
         return Ok(found);
     }
     let why = "this CPU has no unit for it: it is computed in f32, or in wider whole numbers";
-    Err(unsupported(format!("peak arithmetic of {dtype}"), why, "choose f32 or f64"))
+    Err(unsupported_error(format!("peak arithmetic of {dtype}"), why, "choose f32 or f64"))
 }
 
 pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, DeviceError> {
-    let Choice { burst, name, grain } = find(op.dtype)?;
+    let BurstKernel { burst, name, grain } = find(op.dtype)?;
     let units = (op.operations / PeakArithmetic::UNIT) as usize;
     if !units.is_multiple_of(grain) {
         let why = format!("{name} does {} operations at once", grain as u64 * PeakArithmetic::UNIT);
-        return Err(unsupported(format!("{} operations", op.operations), why, "ask for a multiple of it"));
+        return Err(unsupported_error(format!("{} operations", op.operations), why, "ask for a multiple of it"));
     }
     let (dtype, output) = (op.dtype, bound.span(0));
     let largest = Mutex::new(0.0);
@@ -317,7 +317,7 @@ mod tests {
             let vectors = if dtype == Dtype::F16 { halves::burst() } else { dots::burst(dtype) };
             [tiles::burst(dtype), vectors].into_iter().flatten().map(move |found| (found, dtype, most))
         });
-        for (Choice { burst, name, grain }, dtype, most) in all {
+        for (BurstKernel { burst, name, grain }, dtype, most) in all {
             for turns in [1, 2, 5, 64] {
                 let error = burst(turns * grain);
                 assert!(error <= most, "{dtype} by {name}: {error:e}");

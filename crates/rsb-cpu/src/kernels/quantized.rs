@@ -10,7 +10,7 @@ use rsb_model::Dtype;
 use super::{Bound, CpuKernel, Span, ThreadPool, format_of, sixteen};
 use crate::gemm::{Product, plain_product};
 use numbers::{UNIT, apart, panel, rows};
-use rsb_device::convert::Sixteen;
+use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Gemm, QuantizedProduct};
 
@@ -38,7 +38,7 @@ struct Scratch {
 /// Everything a share of the weights needs.
 struct Work {
     op: QuantizedProduct,
-    format: Option<Sixteen>,
+    format: Option<HalfFormat>,
     /// A as it is multiplied: in f32.
     a: Span,
     weights: Span,
@@ -155,7 +155,11 @@ impl Work {
         let groups = self.op.groups() as usize;
         scales.resize(rows.len() * groups, 0.0);
         // SAFETY: by the promise of the caller.
-        sixteen::widen(Sixteen::F16, unsafe { self.scales.slice(&(rows.start * groups..rows.end * groups)) }, scales);
+        sixteen::widen(
+            HalfFormat::F16,
+            unsafe { self.scales.slice(&(rows.start * groups..rows.end * groups)) },
+            scales,
+        );
     }
 
     /// Writes columns of C, of which `sums` has row after row.

@@ -1,29 +1,32 @@
 //! Rows in another order: each is copied as it is, whatever its type, or turned by the angles of its position.
 
 use super::elementwise::{self, Function};
-use super::{Bound, CpuKernel, Span, ThreadPool, format_of, unsupported};
-use rsb_device::convert::Sixteen;
+use super::{Bound, CpuKernel, Span, ThreadPool, format_of, unsupported_error};
+use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Gather, Rearrange};
 
 /// What is done with a row on its way.
 #[derive(Clone, Copy)]
-enum Way {
+enum RowAction {
     Copied,
     /// Turned by its row of angles, of this format.
-    Turned(Span, Option<Sixteen>),
+    Turned(Span, Option<HalfFormat>),
 }
 
 pub(super) fn kernel(op: Rearrange, bound: Bound) -> Result<CpuKernel, DeviceError> {
     if !op.fits() || !op.dtype.bits().is_multiple_of(8) {
-        return Err(unsupported(
+        return Err(unsupported_error(
             "rearrange",
             "its rows do not fit where they shall go, are no pairs to be turned, or do not end at a byte",
             "choose a larger capacity, or a type of whole bytes",
         ));
     }
-    let way =
-        if op.rotary { Way::Turned(bound.span(1), format_of("rotary positions", op.dtype)?) } else { Way::Copied };
+    let way = if op.rotary {
+        RowAction::Turned(bound.span(1), format_of("rotary positions", op.dtype)?)
+    } else {
+        RowAction::Copied
+    };
     let (x, y) = (bound.span(0), bound.span(op.y_index()));
     let rows = (op.batch * op.rows) as usize;
     Ok(CpuKernel::native(move || {
@@ -42,7 +45,7 @@ pub(super) fn kernel(op: Rearrange, bound: Bound) -> Result<CpuKernel, DeviceErr
 ///
 /// # Safety
 /// The spans must outlive the call and not overlap, and nobody else touch these places of `y`.
-unsafe fn put(op: &Rearrange, way: Way, row: u64, x: Span, y: Span) {
+unsafe fn put(op: &Rearrange, way: RowAction, row: u64, x: Span, y: Span) {
     let width = op.dtype.bytes(op.width) as usize;
     let (batch, row_of_batch) = (row / op.rows, row % op.rows);
     let place = op.position + row_of_batch;
@@ -50,12 +53,12 @@ unsafe fn put(op: &Rearrange, way: Way, row: u64, x: Span, y: Span) {
         let from = (row * op.columns + column) as usize * width;
         let to = ((batch * op.columns + column) * op.capacity + place) as usize * width;
         match way {
-            Way::Copied => {
+            RowAction::Copied => {
                 // SAFETY: by the promise of the caller.
                 let (x, y) = unsafe { (x.slice::<u8>(&(from..from + width)), y.slice_mut::<u8>(&(to..to + width))) };
                 y.copy_from_slice(x);
             }
-            Way::Turned(angles, format) => {
+            RowAction::Turned(angles, format) => {
                 let angles = angles.from::<u8>(row_of_batch as usize * width);
                 let spans = [x.from::<u8>(from), angles, y.from::<u8>(to)];
                 // SAFETY: by the promise of the caller.
@@ -68,7 +71,7 @@ unsafe fn put(op: &Rearrange, way: Way, row: u64, x: Span, y: Span) {
 /// Rows of a table one after another, by their indices; one that is not in the table leaves its row as it was.
 pub(super) fn gather(op: Gather, bound: Bound) -> Result<CpuKernel, DeviceError> {
     if !op.dtype.bits().is_multiple_of(8) {
-        return Err(unsupported("gather", "its rows do not end at a byte", "choose a type of whole bytes"));
+        return Err(unsupported_error("gather", "its rows do not end at a byte", "choose a type of whole bytes"));
     }
     let [x, indices, y] = [0, 1, 2].map(|index| bound.span(index));
     let width = op.dtype.bytes(op.width) as usize;

@@ -7,9 +7,9 @@ use rsb_model::Dtype;
 
 use super::sixteen::{self, BLOCK};
 use super::span::Span;
-use super::whole::{self, WholeForm};
+use super::whole::{self, IntegerFormat};
 use super::{Bound, CpuKernel, ThreadPool, no_kernel};
-use rsb_device::convert::Sixteen;
+use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Reduce, ReduceOp};
 
@@ -18,10 +18,10 @@ const LANES: usize = 64;
 
 /// How the elements lie in memory.
 #[derive(Clone, Copy)]
-enum Form {
+enum ElementFormat {
     F32,
-    Sixteen(Sixteen),
-    Whole(WholeForm),
+    Sixteen(HalfFormat),
+    Whole(IntegerFormat),
 }
 
 /// What is known of a stretch of the input.
@@ -43,11 +43,11 @@ impl Partial {
 }
 
 pub(super) fn kernel(op: &Reduce, bound: Bound) -> Result<CpuKernel, DeviceError> {
-    let form = match (op.dtype, WholeForm::of(op.dtype)) {
-        (_, Some(whole)) => Form::Whole(whole),
-        (Dtype::F32, _) => Form::F32,
-        (Dtype::F16, _) => Form::Sixteen(Sixteen::F16),
-        (Dtype::Bf16, _) => Form::Sixteen(Sixteen::Bf16),
+    let form = match (op.dtype, IntegerFormat::of(op.dtype)) {
+        (_, Some(whole)) => ElementFormat::Whole(whole),
+        (Dtype::F32, _) => ElementFormat::F32,
+        (Dtype::F16, _) => ElementFormat::Sixteen(HalfFormat::F16),
+        (Dtype::Bf16, _) => ElementFormat::Sixteen(HalfFormat::Bf16),
         (other, _) => return Err(no_kernel("reductions", other, "f32, f16, bf16, i8 and i4")),
     };
     let (kind, elements) = (op.op, op.elements as usize);
@@ -89,16 +89,16 @@ unsafe fn write(kind: ReduceOp, total: Partial, elements: usize, output: Span) {
 
 /// # Safety
 /// The input must outlive the call, and nobody may write to it.
-unsafe fn run(kind: ReduceOp, form: Form, input: Span, share: &Range<usize>) -> Partial {
+unsafe fn run(kind: ReduceOp, form: ElementFormat, input: Span, share: &Range<usize>) -> Partial {
     match form {
         // SAFETY: by the promise of the caller.
-        Form::Whole(form) => unsafe { whole::partial(kind, form, input, share) },
-        Form::F32 => {
+        ElementFormat::Whole(form) => unsafe { whole::partial(kind, form, input, share) },
+        ElementFormat::F32 => {
             // SAFETY: by the promise of the caller.
             let x = unsafe { input.slice::<f32>(share) };
             fold(kind, share.start, x.chunks(BLOCK))
         }
-        Form::Sixteen(format) => {
+        ElementFormat::Sixteen(format) => {
             // SAFETY: by the promise of the caller.
             let x = unsafe { input.slice::<u16>(share) };
             let mut wide = [0.0; BLOCK];

@@ -1,23 +1,23 @@
 //! 16-bit floating point in memory, 32-bit in registers: blocks are widened, worked on and narrowed in the first cache.
 
-use rsb_device::convert::Sixteen;
+use rsb_device::convert::HalfFormat;
 
 /// Elements that are widened at once.
 pub(crate) const BLOCK: usize = 1024;
 
 /// The f32 values of `from`; both are equally long.
-pub(crate) fn widen(format: Sixteen, from: &[u16], to: &mut [f32]) {
+pub(crate) fn widen(format: HalfFormat, from: &[u16], to: &mut [f32]) {
     match format {
-        Sixteen::F16 => widen_f16(from, to),
-        Sixteen::Bf16 => format.widen(from, to),
+        HalfFormat::F16 => widen_f16(from, to),
+        HalfFormat::Bf16 => format.widen(from, to),
     }
 }
 
 /// `from` rounded to nearest even; both are equally long.
-pub(crate) fn narrow(format: Sixteen, from: &[f32], to: &mut [u16]) {
+pub(crate) fn narrow(format: HalfFormat, from: &[f32], to: &mut [u16]) {
     match format {
-        Sixteen::F16 => narrow_f16(from, to),
-        Sixteen::Bf16 => format.narrow(from, to),
+        HalfFormat::F16 => narrow_f16(from, to),
+        HalfFormat::Bf16 => format.narrow(from, to),
     }
 }
 
@@ -28,7 +28,7 @@ fn widen_f16(from: &[u16], to: &mut [f32]) {
         // SAFETY: AVX and F16C were just found.
         return unsafe { x86::widen(from, to) };
     }
-    Sixteen::F16.widen(from, to);
+    HalfFormat::F16.widen(from, to);
 }
 
 /// As [`widen_f16`].
@@ -38,7 +38,7 @@ fn narrow_f16(from: &[f32], to: &mut [u16]) {
         // SAFETY: AVX and F16C were just found.
         return unsafe { x86::narrow(from, to) };
     }
-    Sixteen::F16.narrow(from, to);
+    HalfFormat::F16.narrow(from, to);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -87,7 +87,7 @@ mod tests {
         let mut values: Vec<f32> = (0..4096).map(|index| (index as f32 - 2048.0) * 0.037).collect();
         // Not a whole number of vectors.
         values.extend([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, 65504.0, 1e-7, 3.4e38]);
-        for format in [Sixteen::F16, Sixteen::Bf16] {
+        for format in [HalfFormat::F16, HalfFormat::Bf16] {
             let (mut bits, mut expected) = (vec![0; values.len()], vec![0; values.len()]);
             narrow(format, &values, &mut bits);
             format.narrow(&values, &mut expected);

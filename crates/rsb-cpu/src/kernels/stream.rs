@@ -9,10 +9,10 @@ use rsb_model::Dtype;
 
 use super::sixteen::{self, BLOCK};
 use super::span::Span;
-use super::vector::{self, Line};
-use super::{Bound, CpuKernel, ThreadPool, no_kernel, unsupported};
+use super::vector::{self, PlainNumber};
+use super::{Bound, CpuKernel, ThreadPool, no_kernel, unsupported_error};
 use crate::memory::Memory;
-use rsb_device::convert::Sixteen;
+use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{MemoryStream, STREAM_SCALAR, Stores, StreamPattern};
 
@@ -21,7 +21,7 @@ const LINE: usize = 64;
 
 pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, DeviceError> {
     if op.stores == Stores::NonTemporal && !vector::HAS_NON_TEMPORAL {
-        return Err(unsupported(
+        return Err(unsupported_error(
             "non-temporal stores",
             format!("there is no kernel with them for {}", std::env::consts::ARCH),
             "measure with stores=temporal",
@@ -136,7 +136,7 @@ unsafe fn triad(dtype: Dtype, stores: Stores, [a, b, c]: [Span; 3], share: &std:
             blocks(stores, a.slice(&elements), b.slice(&elements), c.slice_mut(&elements), triad_f32);
         },
         _ => {
-            let format = if dtype == Dtype::F16 { Sixteen::F16 } else { Sixteen::Bf16 };
+            let format = if dtype == Dtype::F16 { HalfFormat::F16 } else { HalfFormat::Bf16 };
             // SAFETY: by the promise of the caller.
             let (a, b, c) = unsafe { (a.slice(&elements), b.slice(&elements), c.slice_mut(&elements)) };
             blocks(stores, a, b, c, |a: &[u16], b: &[u16], c: &mut [u16]| triad_sixteen(format, a, b, c));
@@ -145,7 +145,7 @@ unsafe fn triad(dtype: Dtype, stores: Stores, [a, b, c]: [Span; 3], share: &std:
 }
 
 /// Straight into c through the caches; around them, over a block that stays in the first cache.
-fn blocks<T: Copy + Line>(stores: Stores, a: &[T], b: &[T], c: &mut [T], work: impl Fn(&[T], &[T], &mut [T])) {
+fn blocks<T: Copy + PlainNumber>(stores: Stores, a: &[T], b: &[T], c: &mut [T], work: impl Fn(&[T], &[T], &mut [T])) {
     let mut block = vector::Aligned([T::ZERO; BLOCK]);
     for ((a, b), c) in a.chunks(BLOCK).zip(b.chunks(BLOCK)).zip(c.chunks_mut(BLOCK)) {
         match (stores, block.0.get_mut(..c.len())) {
@@ -173,7 +173,7 @@ fn triad_f64(a: &[f64], b: &[f64], c: &mut [f64]) {
     }
 }
 
-fn triad_sixteen(format: Sixteen, a: &[u16], b: &[u16], c: &mut [u16]) {
+fn triad_sixteen(format: HalfFormat, a: &[u16], b: &[u16], c: &mut [u16]) {
     let (mut wide_a, mut wide_b, mut wide_c) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
     let length = c.len();
     let (Some(wide_a), Some(wide_b), Some(wide_c)) =

@@ -13,7 +13,7 @@ pub(super) const HAS_NON_TEMPORAL: bool = cfg!(target_arch = "x86_64");
 pub(super) struct Aligned<T>(pub(super) T);
 
 /// Plain numbers as bytes.
-pub(super) trait Line: Sized {
+pub(super) trait PlainNumber: Sized {
     const ZERO: Self;
     fn bytes(of: &[Self]) -> &[u8];
     fn bytes_mut(of: &mut [Self]) -> &mut [u8];
@@ -21,7 +21,7 @@ pub(super) trait Line: Sized {
 
 macro_rules! line {
     ($($number:ty),*) => {$(
-        impl Line for $number {
+        impl PlainNumber for $number {
             const ZERO: Self = 0 as $number;
             fn bytes(of: &[Self]) -> &[u8] {
                 // SAFETY: any number is its bytes, and bytes need no alignment.

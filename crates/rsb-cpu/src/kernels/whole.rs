@@ -8,7 +8,7 @@ use rsb_model::Dtype;
 use super::reduce::Partial;
 use super::sixteen::BLOCK;
 use super::span::Span;
-use super::{Bound, CpuKernel, ThreadPool, unsupported};
+use super::{Bound, CpuKernel, ThreadPool, unsupported_error};
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Elementwise, ElementwiseOp, ReduceOp};
 
@@ -20,12 +20,12 @@ const GRAIN: usize = 128;
 
 /// How whole numbers lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WholeForm {
+pub(super) enum IntegerFormat {
     Bytes,
     Halves,
 }
 
-impl WholeForm {
+impl IntegerFormat {
     pub(super) const fn of(dtype: Dtype) -> Option<Self> {
         match dtype {
             Dtype::I8 => Some(Self::Bytes),
@@ -35,12 +35,12 @@ impl WholeForm {
     }
 }
 
-pub(super) fn kernel(op: &Elementwise, form: WholeForm, bound: Bound) -> Result<CpuKernel, DeviceError> {
+pub(super) fn kernel(op: &Elementwise, form: IntegerFormat, bound: Bound) -> Result<CpuKernel, DeviceError> {
     let function: Function = match op.op {
         ElementwiseOp::Add => add,
         ElementwiseOp::Relu => relu,
         ElementwiseOp::Multiply | ElementwiseOp::Gelu | ElementwiseOp::Sigmoid => {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 format!("{} of {}", op.op, op.dtype),
                 "without a scale a whole number cannot hold its result",
                 "choose add or relu, or f32, f16 or bf16",
@@ -56,8 +56,8 @@ pub(super) fn kernel(op: &Elementwise, form: WholeForm, bound: Bound) -> Result<
             let share = pool.share(index, elements, GRAIN);
             match form {
                 // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares are disjoint.
-                WholeForm::Bytes => unsafe { function(x.slice(&share), z.slice(&share), y.slice_mut(&share)) },
-                WholeForm::Halves => {
+                IntegerFormat::Bytes => unsafe { function(x.slice(&share), z.slice(&share), y.slice_mut(&share)) },
+                IntegerFormat::Halves => {
                     let bytes = bytes_of(&share);
                     // SAFETY: as above; a share begins at an even element.
                     unsafe { run_halves(function, x.slice(&bytes), z.slice(&bytes), y.slice_mut(&bytes)) };
@@ -140,7 +140,7 @@ fn relu(x: &[i8], _: &[i8], y: &mut [i8]) {
 ///
 /// # Safety
 /// The input must outlive the call, and nobody may write to it.
-pub(super) unsafe fn partial(kind: ReduceOp, form: WholeForm, input: Span, share: &Range<usize>) -> Partial {
+pub(super) unsafe fn partial(kind: ReduceOp, form: IntegerFormat, input: Span, share: &Range<usize>) -> Partial {
     let mut total = Partial::NONE;
     let mut look = |block: &[i8], first: usize| match kind {
         ReduceOp::Sum | ReduceOp::Mean => total.sum += f64::from(sum(block)),
@@ -153,12 +153,12 @@ pub(super) unsafe fn partial(kind: ReduceOp, form: WholeForm, input: Span, share
         }
     };
     match form {
-        WholeForm::Bytes => {
+        IntegerFormat::Bytes => {
             // SAFETY: by the promise of the caller.
             let x = unsafe { input.slice::<i8>(share) };
             x.chunks(BLOCK).zip((share.start..).step_by(BLOCK)).for_each(|(block, first)| look(block, first));
         }
-        WholeForm::Halves => {
+        IntegerFormat::Halves => {
             let mut wide = [0; BLOCK];
             // SAFETY: by the promise of the caller; a share begins at an even element.
             let x = unsafe { input.slice::<u8>(&bytes_of(share)) };

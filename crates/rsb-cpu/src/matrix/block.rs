@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::pack::{Packing, Source, pack};
 use super::tile::{less_128_of_b, tile};
 use super::unit::Unit;
-use super::{Room, Task, is_direct};
+use super::{Scratch, Task, is_direct};
 
 /// Columns of a block of B: 8 MB.
 pub(super) const COLUMNS: usize = 2048;
@@ -121,7 +121,7 @@ where
 /// # Safety
 /// As [`super::Ready::run`], on a CPU that has what `M` needs, in a function that is compiled for it; the room is for this part.
 #[inline(always)]
-pub(super) unsafe fn block<M: Multiply>(task: &Task<'_>, room: &mut Room) {
+pub(super) unsafe fn block<M: Multiply>(task: &Task<'_>, room: &mut Scratch) {
     let (rows, columns) = (&task.part.rows, &task.part.columns);
     let (a, b) = (task.a::<<M::A as Packing>::Element>(), task.b::<<M::B as Packing>::Element>());
     let (packed_a, packed_b) = (room.a.as_mut_ptr().cast::<u32>(), room.b.as_mut_ptr().cast::<u32>());

@@ -8,11 +8,11 @@ use rsb_device::operation::Gemm;
 use super::pack::{Packing, Source};
 use super::tile::less_128_of_b;
 use super::unit::{MOST_LANES, Unit};
-use super::way::Sums;
-use super::{Room, Task, is_direct};
+use super::way::TileFn;
+use super::{Scratch, Task, is_direct};
 
 /// Rows up to which B is not packed where its columns lie along the depth, which takes long to pack.
-const FEW: usize = 48;
+const MAX_SKINNY_ROWS: usize = 48;
 /// The same where tiles do it.
 const FEW_OF_TILES: usize = 128;
 /// Rows up to which vectors do it all the same: there is little to do beside reading B.
@@ -29,22 +29,22 @@ const DEPTH: usize = 8;
 
 /// How products of few rows are made, without packing B.
 #[derive(Clone, Copy)]
-pub(super) struct Few {
-    pub(super) sums: Sums,
+pub(super) struct SkinnyGemm {
+    pub(super) sums: TileFn,
     /// Elements of A in a word.
     pub(super) group: usize,
     /// Rows up to which it is better, where columns of B lie along the depth.
     most: usize,
 }
 
-impl Few {
+impl SkinnyGemm {
     /// By vectors.
-    pub(super) const fn of_vectors(sums: Sums, group: usize) -> Self {
-        Self { sums, group, most: FEW }
+    pub(super) const fn of_vectors(sums: TileFn, group: usize) -> Self {
+        Self { sums, group, most: MAX_SKINNY_ROWS }
     }
 
     /// By tiles, which keep up with more rows.
-    pub(super) const fn of_tiles(sums: Sums, group: usize) -> Self {
+    pub(super) const fn of_tiles(sums: TileFn, group: usize) -> Self {
         Self { sums, group, most: FEW_OF_TILES }
     }
 
@@ -55,7 +55,7 @@ impl Few {
 }
 
 /// Words of a row of A in the room, for `words` words: behind the end are zeros.
-pub(super) fn padded(words: usize) -> usize {
+pub(super) fn padded_words(words: usize) -> usize {
     words.next_multiple_of(MOST_LANES)
 }
 
@@ -65,7 +65,7 @@ pub(super) fn padded(words: usize) -> usize {
 /// # Safety
 /// As [`super::way`]'s for many rows.
 #[inline(always)]
-pub(super) unsafe fn few<U, A, B, const R: usize, const FROM_128: bool>(task: &Task<'_>, room: &mut Room)
+pub(super) unsafe fn few<U, A, B, const R: usize, const FROM_128: bool>(task: &Task<'_>, room: &mut Scratch)
 where
     U: Unit,
     A: Packing,
@@ -77,19 +77,19 @@ where
     let packed = room.a.as_mut_ptr().cast::<u32>();
     let own = (room.sums.as_mut_ptr().cast(), columns.len());
     let (c, stride) = if is_direct(&task.op) { (task.c, task.stride) } else { own };
-    let mut begin = [0; FEW];
+    let mut begin = [0; MAX_SKINNY_ROWS];
     // SAFETY: rows and columns of the matrices; the room has so many padded rows; sums are within this part of C.
     unsafe {
         for (row, begin) in begin.iter_mut().enumerate().take(rows.len()) {
-            let (to, at) = (packed.add(row * padded(words)), a.start.add((rows.start + row) * a.lane));
+            let (to, at) = (packed.add(row * padded_words(words)), a.start.add((rows.start + row) * a.lane));
             for word in 0..words {
                 let count = A::GROUP.min(a.depth - word * A::GROUP);
                 *to.add(word) = B::word(at.add(word * A::GROUP * a.step), a.step, count);
             }
-            to.add(words).write_bytes(0, padded(words) - words);
+            to.add(words).write_bytes(0, padded_words(words) - words);
             if FROM_128 {
                 let mut lanes = [0; MOST_LANES];
-                less_128_of_b::<U, 1>(padded(words) / U::LANES, to, lanes.as_mut_ptr());
+                less_128_of_b::<U, 1>(padded_words(words) / U::LANES, to, lanes.as_mut_ptr());
                 *begin = total::<U>(lanes);
             }
         }
@@ -107,7 +107,7 @@ where
 /// Rows of A in words, what their sums begin with, B from the first column on, and where sums go.
 struct Work<E> {
     a: *const u32,
-    begin: [u32; FEW],
+    begin: [u32; MAX_SKINNY_ROWS],
     b: Source<E>,
     /// Words of a row of A that hold something.
     words: usize,
@@ -121,7 +121,7 @@ impl<E> Work<E> {
     #[inline(always)]
     unsafe fn a(&self, row: usize, word: usize) -> *const u32 {
         // SAFETY: by the promise of the caller.
-        unsafe { self.a.add(row * padded(self.words) + word) }
+        unsafe { self.a.add(row * padded_words(self.words) + word) }
     }
 }
 
@@ -194,7 +194,7 @@ unsafe fn dots<U: Unit, B: Packing, const R: usize, const C: usize>(
             for (index, vector) in columns.iter_mut().enumerate() {
                 *vector = B::vector::<U>(b.start.add((column + index) * b.lane + word * B::GROUP));
             }
-            add::<U, R, C>(&mut sums, (work.a(row, word), padded(work.words)), columns);
+            add::<U, R, C>(&mut sums, (work.a(row, word), padded_words(work.words)), columns);
         }
         if whole < work.words {
             let mut columns = [zero; C];
@@ -202,7 +202,7 @@ unsafe fn dots<U: Unit, B: Packing, const R: usize, const C: usize>(
                 let first = whole * B::GROUP;
                 *vector = last::<U, B>(b.start.add((column + index) * b.lane + first), b.depth - first);
             }
-            add::<U, R, C>(&mut sums, (work.a(row, whole), padded(work.words)), columns);
+            add::<U, R, C>(&mut sums, (work.a(row, whole), padded_words(work.words)), columns);
         }
         for (index, sums) in sums.into_iter().enumerate() {
             let to = work.c.add((row + index) * work.stride + column);

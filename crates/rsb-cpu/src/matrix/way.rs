@@ -6,12 +6,12 @@ use rsb_model::{Dtype, Reason};
 #[cfg(target_arch = "x86_64")]
 use super::amx;
 use super::block::{Multiply, Vectors, block};
-use super::few::{Few, LEAST_OF_TILES, few};
+use super::few::{LEAST_OF_TILES, SkinnyGemm, few};
 #[cfg(target_arch = "x86_64")]
 use super::fp16::Fp16Avx512;
 use super::pack::{F32, Fours, FoursFrom128, Packing, Pairs, PairsOfI8, WidenBf16, WidenF16};
 use super::unit;
-use super::{Room, Task};
+use super::{Scratch, Task};
 
 /// What providers of our own are called: the widest units that are here, and no wider ones than these.
 const WIDEST: &str = "native";
@@ -21,16 +21,16 @@ pub(crate) const SHORT_SUMS: &str = "native-avx512fp16";
 pub(crate) const NAMES: [&str; 5] = [WIDEST, "native-amx", SHORT_SUMS, "native-avx512", "native-avx2"];
 
 /// The sums of a part of C.
-pub(super) type Sums = unsafe fn(&Task<'_>, &mut Room);
+pub(super) type TileFn = unsafe fn(&Task<'_>, &mut Scratch);
 
 /// A way to make products.
 #[derive(Clone, Copy)]
-pub(super) struct Way {
+pub(super) struct GemmKernel {
     /// Which units do it.
     pub(super) name: &'static str,
-    pub(super) block: Sums,
+    pub(super) block: TileFn,
     /// The same of few rows, where the CPU has vectors for it.
-    pub(super) few: Option<Few>,
+    pub(super) few: Option<SkinnyGemm>,
     /// Rows and columns of a tile.
     pub(super) tile: (usize, usize),
     /// Rows of a block of A.
@@ -43,8 +43,8 @@ pub(super) struct Way {
     step: usize,
 }
 
-impl Way {
-    const fn new<M: Multiply>(name: &'static str, block: Sums, few: Option<Few>) -> Self {
+impl GemmKernel {
+    const fn new<M: Multiply>(name: &'static str, block: TileFn, few: Option<SkinnyGemm>) -> Self {
         let (tile, group) = ((M::ROWS, M::COLUMNS), <M::A as Packing>::GROUP);
         Self { name, block, few, tile, rows: M::BLOCK, depth: M::DEPTH, group, step: M::STEP }
     }
@@ -56,7 +56,7 @@ impl Way {
 }
 
 /// Finds the way of a product by a provider of our own.
-pub(super) fn find(name: &str, op: &Gemm) -> Result<Way, Reason> {
+pub(super) fn find(name: &str, op: &Gemm) -> Result<GemmKernel, Reason> {
     let lacks = |why: String, cure: &str| Err(Reason::new(format!("{} product by {name}", op.dtype), why, cure));
     if op.dtype == Dtype::I8 && op.is_narrowed() {
         return lacks("its sums of i8 are of 32 bits".to_owned(), "choose output=wide");
@@ -89,7 +89,7 @@ pub(crate) fn check(name: &str, op: &Gemm) -> Result<(), Reason> {
 
 /// Every way that this CPU has, and for which type, be there wider ones.
 #[cfg(test)]
-pub(super) fn here() -> impl Iterator<Item = (Way, Dtype)> {
+pub(super) fn here() -> impl Iterator<Item = (GemmKernel, Dtype)> {
     ALL.iter().filter(|candidate| (candidate.is_here)()).map(|candidate| (candidate.way, candidate.dtype))
 }
 
@@ -99,7 +99,7 @@ struct Candidate {
     /// The instruction set that names ask for.
     set: &'static str,
     is_here: fn() -> bool,
-    way: Way,
+    way: GemmKernel,
 }
 
 impl Candidate {
@@ -114,10 +114,10 @@ impl Candidate {
 /// What has `$features`, and is there `$where` it says so, as a way by `$multiply`; few rows by `$unit`, and more of them by tiles.
 macro_rules! way {
     (@few [$($feature:tt),*], $multiply:ty, ($unit:ident, $a:ident, $b:ident, $from_128:literal)) => {
-        Few::of_vectors(
+        SkinnyGemm::of_vectors(
             {
                 $(#[target_feature(enable = $feature)])*
-                unsafe fn of_unit(task: &Task<'_>, room: &mut Room) {
+                unsafe fn of_unit(task: &Task<'_>, room: &mut Scratch) {
                     // SAFETY: by the promise of the caller; this function has what the unit needs.
                     unsafe { few::<unit::$unit, $a, $b, 4, $from_128>(task, room) }
                 }
@@ -127,10 +127,10 @@ macro_rules! way {
         )
     };
     (@few [$($feature:tt),*], $multiply:ty, ($unit:ident, $a:ident, $b:ident, $from_128:literal), $tiles:expr) => {
-        Few::of_tiles(
+        SkinnyGemm::of_tiles(
             {
                 $(#[target_feature(enable = $feature)])*
-                unsafe fn of_unit(task: &Task<'_>, room: &mut Room) {
+                unsafe fn of_unit(task: &Task<'_>, room: &mut Scratch) {
                     // SAFETY: as above.
                     unsafe {
                         if task.op.transpose_b && task.part.rows.len() >= LEAST_OF_TILES {
@@ -152,11 +152,11 @@ macro_rules! way {
             dtype: Dtype::$dtype,
             set: $set,
             is_here: || true $(&& std::arch::is_x86_feature_detected!($feature))* $(&& $is_here)?,
-            way: Way::new::<$multiply>(
+            way: GemmKernel::new::<$multiply>(
                 $name,
                 {
                     $(#[target_feature(enable = $feature)])*
-                    unsafe fn of_unit(task: &Task<'_>, room: &mut Room) {
+                    unsafe fn of_unit(task: &Task<'_>, room: &mut Scratch) {
                         // SAFETY: by the promise of the caller; this function has what the unit needs.
                         unsafe {
                             $($(let _tiles = $tiles;)?)?
@@ -179,7 +179,7 @@ macro_rules! plain {
             dtype: Dtype::$dtype,
             set: "",
             is_here: || true,
-            way: Way::new::<Plain>("native", block::<Plain>, None),
+            way: GemmKernel::new::<Plain>("native", block::<Plain>, None),
         }
     }};
 }

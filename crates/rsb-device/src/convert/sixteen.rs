@@ -5,14 +5,14 @@ use half::slice::{HalfBitsSliceExt, HalfFloatSliceExt};
 
 /// Which of the two formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sixteen {
+pub enum HalfFormat {
     /// IEEE 754 binary16.
     F16,
     /// The upper half of a binary32.
     Bf16,
 }
 
-impl Sixteen {
+impl HalfFormat {
     /// The f32 values of `from`; both are equally long.
     #[inline]
     pub fn widen(self, from: &[u16], to: &mut [f32]) {
@@ -61,19 +61,19 @@ mod tests {
         values.extend([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, 65504.0, 1e-7, 3.4e38]);
         let mut narrow = vec![0; values.len()];
         let mut wide = vec![0.0; values.len()];
-        Sixteen::F16.narrow(&values, &mut narrow);
+        HalfFormat::F16.narrow(&values, &mut narrow);
         assert!(values.iter().zip(&narrow).all(|(&value, &bits)| f16::from_f32(value).to_bits() == bits));
-        Sixteen::F16.widen(&narrow, &mut wide);
+        HalfFormat::F16.widen(&narrow, &mut wide);
         assert!(
             narrow.iter().zip(&wide).all(|(&bits, &value)| f16::from_bits(bits).to_f32().to_bits() == value.to_bits())
         );
-        Sixteen::Bf16.narrow(&values, &mut narrow);
+        HalfFormat::Bf16.narrow(&values, &mut narrow);
         assert!(values.iter().zip(&narrow).all(|(&value, &bits)| bf16::from_f32(value).to_bits() == bits));
-        Sixteen::Bf16.widen(&narrow, &mut wide);
+        HalfFormat::Bf16.widen(&narrow, &mut wide);
         assert!(
             narrow.iter().zip(&wide).all(|(&bits, &value)| bf16::from_bits(bits).to_f32().to_bits() == value.to_bits())
         );
-        Sixteen::Bf16.narrow(&[f32::NAN], &mut narrow[..1]);
+        HalfFormat::Bf16.narrow(&[f32::NAN], &mut narrow[..1]);
         assert!(bf16::from_bits(narrow[0]).is_nan());
     }
 }

@@ -50,7 +50,7 @@ impl Attention {
     }
 
     /// Elements of `k`, and of `v`, that row `row` of `y` is made of.
-    pub const fn seen(&self, row: u64) -> Range<u64> {
+    pub const fn visible_elements(&self, row: u64) -> Range<u64> {
         let first = row / self.rows_of_keys() * self.capacity * self.head_dim;
         first..first + self.reach(row) * self.head_dim
     }

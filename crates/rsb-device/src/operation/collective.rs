@@ -154,12 +154,12 @@ impl Collective {
     }
 
     /// Elements that each device sends.
-    pub fn sent(&self) -> u64 {
+    pub fn elements_sent(&self) -> u64 {
         if self.kind == CollectiveKind::AllGather { self.part() } else { self.elements }
     }
 
     /// Elements that each device receives.
-    pub fn received(&self) -> u64 {
+    pub fn elements_received(&self) -> u64 {
         if self.kind == CollectiveKind::ReduceScatter { self.part() } else { self.elements }
     }
 
@@ -231,11 +231,11 @@ mod tests {
                     let mut next = 0;
                     for part in call.parts(rank) {
                         assert_eq!(part.received_at, next, "{kind} of {devices}");
-                        assert!(part.sent_at + part.elements <= call.sent() && part.from < Some(devices));
+                        assert!(part.sent_at + part.elements <= call.elements_sent() && part.from < Some(devices));
                         assert_eq!(part.from.is_none(), kind.adds());
                         next += part.elements;
                     }
-                    assert_eq!(next, call.received(), "{kind} of {devices}");
+                    assert_eq!(next, call.elements_received(), "{kind} of {devices}");
                 }
             }
         }

@@ -107,7 +107,7 @@ impl QuantizedProduct {
 }
 
 /// The bytes of whole numbers that fit in `weights`, and of an even count.
-pub fn packed(weights: Dtype, numbers: &[i8]) -> Vec<u8> {
+pub fn pack_weights(weights: Dtype, numbers: &[i8]) -> Vec<u8> {
     if weights == Dtype::I4 {
         return numbers
             .as_chunks::<2>()

@@ -77,7 +77,7 @@ fn attention_counts_where_its_queries_look() {
     // 24 rows in and out, and of 4 heads 5 keys and values each.
     assert_eq!(all.bytes_moved().to_bits(), f64::to_bits(2.0 * 8.0 * (2.0 * 24.0 + 2.0 * 20.0)));
     assert_eq!(all.buffers()[2].elements, 2 * 2 * 9 * 8);
-    assert_eq!(op.seen(7), 72..72 + 4 * 8, "the second query of the second group of heads");
+    assert_eq!(op.visible_elements(7), 72..72 + 4 * 8, "the second query of the second group of heads");
     for wrong in [Attention { kv_heads: 3, ..op }, Attention { capacity: 4, ..op }, Attention { queries: 6, ..op }] {
         assert!(wrong.check().is_err(), "{wrong:?}");
     }
@@ -105,7 +105,7 @@ fn weights_of_few_bits_count_as_narrow_as_they_are() {
     ] {
         assert!(matches!(wrong.check(), Err(DeviceError::Unsupported(_))), "{wrong:?}");
     }
-    assert_eq!(packed(Dtype::I4, &[-8, 7, 1, -1]), [0x78, 0xf1]);
+    assert_eq!(pack_weights(Dtype::I4, &[-8, 7, 1, -1]), [0x78, 0xf1]);
 }
 
 #[test]

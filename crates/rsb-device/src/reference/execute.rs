@@ -52,7 +52,9 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
         Operation::Attention(op) => {
             let [queries, keys, values] = [number(0)?, number(1)?, number(2)?];
             let rows = (0..).zip(queries.chunks_exact(op.head_dim as usize));
-            let row = |(row, query)| attended_row(query, part(&keys, op.seen(row)), part(&values, op.seen(row)));
+            let row = |(row, query)| {
+                attended_row(query, part(&keys, op.visible_elements(row)), part(&values, op.visible_elements(row)))
+            };
             Result::Numbers(rows.flat_map(row).collect())
         }
         Operation::Rearrange(op) => {

@@ -111,13 +111,14 @@ fn survivors_of(
             survived: Vec::new(),
         });
     };
-    let mut bench = Bench { device, operation, options, seed, specs: &specs, buffers: &buffers, sums_in: None };
-    let correct = bench.launched(&mut |_| Ok(()))?;
+    let mut bench =
+        MutationRunner { device, operation, options, seed, specs: &specs, buffers: &buffers, sums_in: None };
+    let correct = bench.launch_with(&mut |_| Ok(()))?;
     let accuracy_error = bench.verify()?;
     let accuracy_limit = super::tolerance(operation, bench.sums_in);
     let (mut tried, mut survived) = (Vec::new(), Vec::new());
     for &mutation in mutations {
-        let Some(wrong) = bench.mutated(mutation, output_spec, &correct)? else { continue };
+        let Some(wrong) = bench.apply_mutation(mutation, output_spec, &correct)? else { continue };
         if wrong == correct {
             continue;
         }
@@ -132,9 +133,9 @@ fn survivors_of(
 }
 
 /// Changes inputs on the device after they were filled.
-type Change<'c> = &'c mut dyn FnMut(&Bench<'_>) -> Result<(), DeviceError>;
+type Change<'c> = &'c mut dyn FnMut(&MutationRunner<'_>) -> Result<(), DeviceError>;
 
-struct Bench<'b> {
+struct MutationRunner<'b> {
     device: &'b dyn Device,
     operation: &'b Operation,
     options: &'b Options,
@@ -144,9 +145,9 @@ struct Bench<'b> {
     sums_in: Option<Dtype>,
 }
 
-impl Bench<'_> {
+impl MutationRunner<'_> {
     /// The output of the operation on inputs that were changed.
-    fn launched(&mut self, change: Change<'_>) -> Result<Vec<u8>, DeviceError> {
+    fn launch_with(&mut self, change: Change<'_>) -> Result<Vec<u8>, DeviceError> {
         fill(self.device, self.operation, self.buffers, self.seed)?;
         change(self)?;
         let mut kernel = self.device.prepare(self.operation, self.options, self.buffers)?;
@@ -192,7 +193,7 @@ impl Bench<'_> {
     }
 
     /// The output with `mutation`; nothing if the operation has no such defect.
-    fn mutated(
+    fn apply_mutation(
         &mut self,
         mutation: Mutation,
         output: BufferSpec,
@@ -213,7 +214,7 @@ impl Bench<'_> {
             Mutation::Zeros => Some(vec![0; correct.len()]),
             Mutation::Stale => {
                 self.seed ^= 1;
-                let stale = self.launched(&mut |_| Ok(()));
+                let stale = self.launch_with(&mut |_| Ok(()));
                 self.seed ^= 1;
                 Some(stale?)
             }
@@ -249,13 +250,13 @@ impl Bench<'_> {
             Mutation::MissingTerms => {
                 let Some(Terms { input, count, term }) = terms(self.operation) else { return Ok(None) };
                 let first = count - count.div_ceil(20);
-                Some(self.launched(&mut |bench| {
+                Some(self.launch_with(&mut |bench| {
                     bench.change(input, &mut |at, value| if term(at as u64) >= first { 0.0 } else { value })
                 })?)
             }
             Mutation::SwappedOperands => {
                 let Some([first, second]) = swappable(self.operation, self.specs) else { return Ok(None) };
-                Some(self.launched(&mut |bench| {
+                Some(self.launch_with(&mut |bench| {
                     let (a, b) = (bench.numbers(first)?, bench.numbers(second)?);
                     bench.change(first, &mut |at, _| b.get(at).copied().unwrap_or(0.0))?;
                     bench.change(second, &mut |at, _| a.get(at).copied().unwrap_or(0.0))
@@ -263,11 +264,11 @@ impl Bench<'_> {
             }
             Mutation::ForgottenBias => {
                 let Some(input) = bias(self.operation) else { return Ok(None) };
-                Some(self.launched(&mut |bench| bench.change(input, &mut |_, _| 0.0))?)
+                Some(self.launch_with(&mut |bench| bench.change(input, &mut |_, _| 0.0))?)
             }
             Mutation::ForgottenC => match self.operation {
                 Operation::Gemm(op) if op.reads_c() => {
-                    Some(self.launched(&mut |bench| bench.change(op.c_index(), &mut |_, _| 0.0))?)
+                    Some(self.launch_with(&mut |bench| bench.change(op.c_index(), &mut |_, _| 0.0))?)
                 }
                 _ => None,
             },
@@ -275,9 +276,9 @@ impl Bench<'_> {
                 Operation::Gemm(op) if (op.alpha - 1.0).abs() > 1e-9 => {
                     Some(self.instead(&Operation::Gemm(Gemm { alpha: 1.0, ..*op }))?)
                 }
-                Operation::Quantized(_) => Some(self.launched(&mut |bench| bench.change(2, &mut |_, _| 1.0))?),
+                Operation::Quantized(_) => Some(self.launch_with(&mut |bench| bench.change(2, &mut |_, _| 1.0))?),
                 Operation::Normalize(op) if op.op != NormalizeOp::Softmax => {
-                    Some(self.launched(&mut |bench| bench.change(1, &mut |_, _| 1.0))?)
+                    Some(self.launch_with(&mut |bench| bench.change(1, &mut |_, _| 1.0))?)
                 }
                 _ => None,
             },
@@ -294,7 +295,7 @@ impl Bench<'_> {
         fill(self.device, self.operation, self.buffers, self.seed)?;
         let (queries, keys, values) = (self.numbers(0)?, self.numbers(1)?, self.numbers(2)?);
         let rows = (0..).zip(queries.chunks_exact(op.head_dim as usize)).flat_map(|(row, query)| {
-            let mut seen = op.seen(row);
+            let mut seen = op.visible_elements(row);
             if op.reach(row) < op.positions {
                 seen.end += op.head_dim;
             }
@@ -568,7 +569,7 @@ pub fn seeds_of_slow_test() -> u64 {
 }
 
 /// The accepted mutations in `reports`, one line each.
-pub fn accepted(reports: &[OperationReport]) -> Vec<String> {
+pub fn list_survivors(reports: &[OperationReport]) -> Vec<String> {
     let lines = reports.iter().flat_map(|report| {
         let provider = report.provider.as_deref().map(|name| format!(" by {name}")).unwrap_or_default();
         report

@@ -5,7 +5,7 @@ use super::*;
 use crate::convert::{decode, encode};
 use crate::operation::{
     Attention, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, Init, Normalize, NormalizeOp,
-    Operation, OutputWidth, QuantizedProduct, Rearrange, Reduce, ReduceOp, packed,
+    Operation, OutputWidth, QuantizedProduct, Rearrange, Reduce, ReduceOp, pack_weights,
 };
 use crate::scripted::{Fault, Script, ScriptedDevice};
 use crate::{Buffer, Device, DeviceError, Options};
@@ -57,7 +57,7 @@ fn a_product_with_weights_of_few_bits_by_hand() {
             numbers[at] = number;
         }
         let a: Vec<f64> = (1..=96).map(f64::from).collect();
-        let bytes = [a.iter().flat_map(|x| x.to_le_bytes()).collect(), packed(weights, &numbers)];
+        let bytes = [a.iter().flat_map(|x| x.to_le_bytes()).collect(), pack_weights(weights, &numbers)];
         let scales = encode(Dtype::F16, &[0.5, 9.0, 2.0, 0.25]);
         let mut buffers = [bytes.to_vec(), vec![scales, vec![0; 16]]].concat();
         assert_eq!(op.weight_bytes(), (buffers[1].len() + buffers[2].len()) as u64);
@@ -331,7 +331,7 @@ fn no_mutation_of_the_reference_survives() {
     let device = ScriptedDevice::new(Script::default());
     let reports = mutation::check_device(&device, &[None], 0..3, 1).unwrap();
     assert_eq!(reports.len(), mutation::operations().len());
-    assert_eq!(mutation::accepted(&reports), Vec::<String>::new());
+    assert_eq!(mutation::list_survivors(&reports), Vec::<String>::new());
     for mutation in mutation::Mutation::ALL {
         assert!(reports.iter().any(|report| report.tried.contains(mutation)), "{mutation} is never tried");
     }

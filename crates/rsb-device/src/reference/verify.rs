@@ -177,9 +177,9 @@ pub fn verify(
             })?;
         }
         Operation::Reduce(op) => check.reduce(*op, &mut error)?,
-        Operation::Normalize(op) => rows::normalized(&check, op, &mut error)?,
-        Operation::Attention(op) => rows::attended(&check, op, &mut error)?,
-        Operation::Rearrange(op) => check.rearranged(*op, &mut error)?,
+        Operation::Normalize(op) => rows::check_normalize(&check, op, &mut error)?,
+        Operation::Attention(op) => rows::check_attention(&check, op, &mut error)?,
+        Operation::Rearrange(op) => check.check_rearrange(*op, &mut error)?,
         Operation::Gather(op) => {
             let x = check.inputs.element(0);
             check.each_chunk(2, |start, found| {
@@ -194,7 +194,7 @@ pub fn verify(
         Operation::Quantized(op) => quantized::check(&check, op, &mut error)?,
         Operation::PeakArithmetic(_) => error.compare(check.first_number(0)?, 1.0),
         Operation::Allocate(_) | Operation::Launch(_) => {}
-        Operation::Transfer(_) => check.copied(&mut error)?,
+        Operation::Transfer(_) => check.check_copy(&mut error)?,
         Operation::Churn(op) => check.churn(op.final_live_bytes() as f64, &mut error)?,
     }
     check.judge(&error)
@@ -223,14 +223,14 @@ impl Inputs {
     }
 
     /// Fills `out` with the elements of input `index` from `start` on, as they were written.
-    fn rounded(&self, index: usize, start: u64, out: &mut [f64]) {
+    fn fill_rounded(&self, index: usize, start: u64, out: &mut [f64]) {
         rounded_values(self.dtype(index), &self.values(index), start, out);
     }
 
     /// Elements of input `index` as they were written.
     fn numbers(&self, index: usize, elements: Range<u64>) -> Vec<f64> {
         let mut numbers = vec![0.0; (elements.end - elements.start) as usize];
-        self.rounded(index, elements.start, &mut numbers);
+        self.fill_rounded(index, elements.start, &mut numbers);
         numbers
     }
 }
@@ -246,7 +246,7 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn judge(&self, error: &ErrorMeter) -> Result<f64, DeviceError> {
-        let (relative, unexplained) = (error.relative(), error.unexplained());
+        let (relative, unexplained) = (error.relative(), error.unexplained_error());
         let ErrorBound { rounding, sums, .. } = self.bound;
         if error.not_finite {
             return Err(self.wrong("it holds NaN or infinity"));
@@ -288,7 +288,7 @@ impl Check<'_> {
     }
 
     /// What the reference says of this operation and seed, `what` of it: `count` numbers, computed once in a run.
-    fn expected(&self, what: &str, count: usize, compute: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
+    fn reference_values(&self, what: &str, count: usize, compute: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
         shared::numbers(&format!("{:?} {} {what}", self.operation, self.inputs.seed), count, compute)
     }
 
@@ -347,7 +347,7 @@ impl Check<'_> {
         self.each_chunk(output, |start, found| {
             for (index, values) in inputs.iter_mut().enumerate() {
                 values.resize(found.len(), 0.0);
-                self.inputs.rounded(index, start, values);
+                self.inputs.fill_rounded(index, start, values);
             }
             let (x, y) = match inputs.as_slice() {
                 [] => (&nothing, &nothing),
@@ -376,7 +376,7 @@ impl Check<'_> {
     }
 
     /// Checks that the output is the first input: bytes against bytes, and number by number only where they differ.
-    fn copied(&self, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+    fn check_copy(&self, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let (from, to) = (self.spec(0)?, self.output_index());
         let (mut expected, mut found) = (Vec::new(), Vec::new());
         for start in (0..from.elements).step_by(CHUNK) {
@@ -395,7 +395,7 @@ impl Check<'_> {
         match op.pattern {
             StreamPattern::Read => self.checksum(),
             StreamPattern::Write => self.map(error, false, |_, _| STREAM_SCALAR),
-            StreamPattern::Copy => self.copied(error),
+            StreamPattern::Copy => self.check_copy(error),
             StreamPattern::ReadWrite => self.map(error, false, |x, _| -x),
             StreamPattern::Triad => self.map(error, false, |x, y| x + STREAM_SCALAR * y),
         }
@@ -433,7 +433,7 @@ impl Check<'_> {
 
     fn reduce(&self, op: Reduce, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let values = self.inputs.values(0);
-        let both = self.expected("sum and largest", 2, || {
+        let both = self.reference_values("sum and largest", 2, || {
             let (mut sum, mut largest) = (0.0, f64::NEG_INFINITY);
             let mut chunk = Vec::new();
             for start in (0..op.elements).step_by(CHUNK) {
@@ -462,7 +462,7 @@ impl Check<'_> {
     }
 
     /// Every element is where it belongs, and what lies beside the rows is as it was written.
-    fn rearranged(&self, op: Rearrange, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+    fn check_rearrange(&self, op: Rearrange, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let (new, angles, old) = (self.inputs.element(0), self.inputs.element(1), self.inputs.element(op.y_index()));
         self.each_chunk(op.y_index(), |start, found| {
             for (at, &found) in (start..).zip(found) {

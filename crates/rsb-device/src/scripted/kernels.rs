@@ -43,7 +43,7 @@ impl ScriptedKernel<'_> {
 
 impl Kernel for ScriptedKernel<'_> {
     fn launch(&mut self) -> Result<(), DeviceError> {
-        let launch = self.device.launched(|launch| self.device.duration(launch, &self.operation))?;
+        let launch = self.device.record_launch(|launch| self.device.duration(launch, &self.operation))?;
         let writes = Some(self.device.state.borrow().writes);
         if self.computed != writes {
             self.computed = writes;
@@ -81,7 +81,7 @@ pub(super) struct ScriptedCopy<'d> {
 impl Kernel for ScriptedCopy<'_> {
     fn launch(&mut self) -> Result<(), DeviceError> {
         let bytes = self.from.bytes.borrow().clone();
-        self.device.launched(|_| (bytes.len() as f64 / 10.0).max(1000.0))?;
+        self.device.record_launch(|_| (bytes.len() as f64 / 10.0).max(1000.0))?;
         let mut to = self.to.bytes.borrow_mut();
         to.get_mut(..bytes.len()).ok_or_else(out_of_range)?.copy_from_slice(&bytes);
         Ok(())

@@ -8,10 +8,10 @@ use rsb_model::unit::figure;
 use rsb_model::{BenchmarkResult, Fields, Outcome, Run};
 
 /// A case is held back by memory from this share of its bandwidth on: below, something else takes the time.
-const LEAST_SHARE: f64 = 0.6;
+const MIN_BANDWIDTH_SHARE: f64 = 0.6;
 
 /// More than the bandwidth comes from caches; so much more is still the spread of a measurement.
-const MOST_SHARE: f64 = 1.1;
+const MAX_BANDWIDTH_SHARE: f64 = 1.1;
 
 /// Cases that are named.
 const NAMED: usize = 3;
@@ -48,7 +48,7 @@ pub(crate) fn memory_bound(run: &Run) -> Vec<Recommendation> {
         for (dtype, bound) in results.iter().filter_map(|case| bound(case, results, &bandwidth)) {
             types.entry(dtype).or_default().push(bound);
         }
-        types.into_iter().map(|(dtype, cases)| told(device, dtype, cases, &bandwidth)).collect()
+        types.into_iter().map(|(dtype, cases)| recommend(device, dtype, cases, &bandwidth)).collect()
     });
     each.collect()
 }
@@ -90,11 +90,11 @@ fn bound<'r>(
     let ridge = peak_gflops / bandwidth.gb_s;
     let gb_s = fields.number("throughput_gb_s").or_else(|| Some(fields.number("gflops")? / intensity))?;
     let share = gb_s / bandwidth.gb_s;
-    let is_bound = intensity < ridge && (LEAST_SHARE..=MOST_SHARE).contains(&share);
+    let is_bound = intensity < ridge && (MIN_BANDWIDTH_SHARE..=MAX_BANDWIDTH_SHARE).contains(&share);
     is_bound.then_some((dtype, Bound { result, intensity, gb_s, share, peak_gflops, ridge }))
 }
 
-fn told(device: &str, dtype: &str, mut cases: Vec<Bound<'_>>, bandwidth: &Bandwidth<'_>) -> Recommendation {
+fn recommend(device: &str, dtype: &str, mut cases: Vec<Bound<'_>>, bandwidth: &Bandwidth<'_>) -> Recommendation {
     cases.sort_by(|a, b| b.share.total_cmp(&a.share));
     let case = |case: &Bound<'_>| {
         format!(

@@ -107,10 +107,10 @@ impl FigureReader {
             Some(mark) => printed
                 .split_once(mark.as_str())
                 .map(|(_, rest)| rest)
-                .ok_or_else(|| format!("`{mark}` is not in what it printed: {}", shortened(printed)))?,
+                .ok_or_else(|| format!("`{mark}` is not in what it printed: {}", excerpt(printed)))?,
         };
         let number = text.split(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).find_map(leading_number);
-        let number = number.ok_or_else(|| format!("there is no number in what it printed: {}", shortened(text)))?;
+        let number = number.ok_or_else(|| format!("there is no number in what it printed: {}", excerpt(text)))?;
         let time_ns = self.unit.time_ns(number);
         if time_ns.is_finite() && time_ns > 0.0 {
             Ok(time_ns)
@@ -130,7 +130,7 @@ fn leading_number(word: &str) -> Option<f64> {
     whole[..end].parse().ok()
 }
 
-fn shortened(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     let text = text.trim();
     let short: String = text.chars().take(200).collect();
     format!("`{}{}`", short.escape_debug(), if short.len() < text.len() { " …" } else { "" })
@@ -138,7 +138,7 @@ fn shortened(text: &str) -> String {
 
 impl CommandLine {
     /// With the values of the axes for `{axis}`.
-    pub(super) fn filled(&self, params: &Params) -> Self {
+    pub(super) fn substitute(&self, params: &Params) -> Self {
         let fill = |text: &String| {
             let (mut filled, mut rest) = (String::new(), 0);
             for (at, name) in in_braces(text) {
@@ -179,7 +179,7 @@ impl CommandLine {
     }
 
     /// For people.
-    fn shown(&self) -> String {
+    fn display_text(&self) -> String {
         match self {
             Self::Shell(line) => line.clone(),
             Self::Program(words) => words.join(" "),
@@ -213,8 +213,8 @@ impl CommandCase {
         let printed = self.once()?.1;
         let Expected { output, contains, .. } = &self.expected;
         let wrong = |expected: &str| {
-            let why = format!("it printed {}, where {} is expected", shortened(&printed), shortened(expected));
-            self.failed(why, "mend the command, or what its file expects")
+            let why = format!("it printed {}, where {} is expected", excerpt(&printed), excerpt(expected));
+            self.failure(why, "mend the command, or what its file expects")
         };
         if let Some(whole) = output.as_ref().filter(|whole| whole.trim() != printed.trim()) {
             return Err(wrong(whole));
@@ -225,13 +225,13 @@ impl CommandCase {
         Ok(self)
     }
 
-    fn failed(&self, why: String, cure: &str) -> Failure {
+    fn failure(&self, why: String, cure: &str) -> Failure {
         Failure::Failed(Reason::new(self.what.clone(), why, cure))
     }
 
     fn run(&self, line: &CommandLine, role: &str) -> Result<Output, Failure> {
         line.run().map_err(|error| {
-            let why = format!("{role} `{}` cannot be started: {error}", line.shown());
+            let why = format!("{role} `{}` cannot be started: {error}", line.display_text());
             let reason = Reason::new(self.what.clone(), why, "install the program, or write its path");
             if error.kind() == std::io::ErrorKind::NotFound {
                 Failure::Skipped(reason)
@@ -246,9 +246,9 @@ impl CommandCase {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        let said = if said.trim().is_empty() { String::new() } else { format!("; it said {}", shortened(&said)) };
+        let said = if said.trim().is_empty() { String::new() } else { format!("; it said {}", excerpt(&said)) };
         let why = format!("{role} ended with {}, where {expected} is expected{said}", output.status);
-        Err(self.failed(why, "run it by hand to see more, or set `exit_code`"))
+        Err(self.failure(why, "run it by hand to see more, or set `exit_code`"))
     }
 
     /// The nanoseconds of one run, and what it printed.
@@ -261,7 +261,7 @@ impl CommandCase {
         let time_ns = match &self.figure {
             None => wall_ns,
             Some(figure) => {
-                figure.time_ns(&printed).map_err(|why| self.failed(why, "check `after` and `unit` of its figure"))?
+                figure.time_ns(&printed).map_err(|why| self.failure(why, "check `after` and `unit` of its figure"))?
             }
         };
         Ok((time_ns, printed))
@@ -274,7 +274,7 @@ impl Prepared for CommandCase {
     }
 
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
-        let fields = Fields::new().with("operation", self.line.shown()).with("provider", "command");
+        let fields = Fields::new().with("operation", self.line.display_text()).with("provider", "command");
         let fields = fields.with("time_ms", time_ns / 1e6);
         Ok(match &self.figure {
             Some(FigureReader { unit, .. }) if unit.field.unit != Unit::Milliseconds => {
@@ -366,12 +366,12 @@ mod tests {
     #[test]
     fn values_stand_for_their_axes() {
         let line = CommandLine::Program(vec!["seq".to_owned(), "{n}".to_owned(), "{print $1}".to_owned()]);
-        let filled = line.filled(&Params::new().with("n", "7"));
+        let filled = line.substitute(&Params::new().with("n", "7"));
         assert_eq!(filled, CommandLine::Program(vec!["seq".to_owned(), "7".to_owned(), "{print $1}".to_owned()]));
         assert!(line.mentions("n") && !line.mentions("m"));
         assert_eq!(line.placeholders(), ["n"]);
         let own = CommandLine::Shell("head -c ${n} {{n}} {n} me@{n} {n}{n}".to_owned());
-        let CommandLine::Shell(filled) = own.filled(&Params::new().with("n", "7")) else { panic!() };
+        let CommandLine::Shell(filled) = own.substitute(&Params::new().with("n", "7")) else { panic!() };
         assert_eq!(filled, "head -c ${n} {{n}} 7 me@7 77", "what is the shell's stays");
         assert!(!CommandLine::Shell("echo ${n}".to_owned()).mentions("n"));
         let others = "echo ${HOME} %{http_code} HEAD@{u} v1^{tree} {{json}} {} {a,b} { n } {1} { | {size}-{n-2}";

@@ -68,7 +68,7 @@ struct TargetEntry {
 
 /// The benchmarks in the file at `path`.
 pub(super) fn read(path: &Path) -> Result<Vec<OwnBenchmark>, EntryFileError> {
-    sweep::parsed((path, "benchmark"), parse)
+    sweep::parse_file((path, "benchmark"), parse)
 }
 
 /// The benchmarks that both files have and that differ in them, by name. A file that cannot be read has none.
@@ -104,7 +104,7 @@ fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
     }
     for line in set_up.iter().chain([&command]) {
         if let Some(name) = line.placeholders().into_iter().find(|name| !entry.axes.contains_key(*name)) {
-            return Err(unfilled(name, &entry.axes));
+            return Err(unknown_placeholder(name, &entry.axes));
         }
     }
     let reader = |figure: FigureEntry| {
@@ -118,11 +118,11 @@ fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
     let prepare = move |params: &Params| {
         let case = CommandCase {
             what: format!("benchmark {name}"),
-            line: command.filled(params),
+            line: command.substitute(params),
             expected: expected.clone(),
             figure: figure.clone(),
         };
-        let set_up = set_up.as_ref().map(|line| line.filled(params));
+        let set_up = set_up.as_ref().map(|line| line.substitute(params));
         Ok(Box::new(case.prepare(set_up.as_ref())?) as Box<dyn rsb_workloads::Prepared>)
     };
     let mut own = OwnBenchmark::new(name, about, Box::new(prepare));
@@ -137,7 +137,7 @@ fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
 }
 
 /// A name in braces that nothing stands for.
-fn unfilled(name: &str, axes: &BTreeMap<String, AxisValues>) -> String {
+fn unknown_placeholder(name: &str, axes: &BTreeMap<String, AxisValues>) -> String {
     let likeness = |axis: &&String| strsim::jaro_winkler(name, axis);
     let near = axes.keys().filter(|axis| likeness(axis) > 0.75).max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let near = near.map(|axis| format!(", did you mean `{{{axis}}}`?")).unwrap_or_default();

@@ -42,13 +42,14 @@ pub struct OwnBenchmarkError {
 }
 
 /// What the benchmarks that were registered bring along beside themselves, and what a configuration aims at.
-struct Brought {
+struct CustomRegistry {
     file: Option<PathBuf>,
     targets: Vec<TargetFile>,
     configured: Vec<TargetFile>,
 }
 
-static BROUGHT: RwLock<Brought> = RwLock::new(Brought { file: None, targets: Vec::new(), configured: Vec::new() });
+static CUSTOM_REGISTRY: RwLock<CustomRegistry> =
+    RwLock::new(CustomRegistry { file: None, targets: Vec::new(), configured: Vec::new() });
 
 impl OwnBenchmark {
     /// One without axes and targets. Names live as long as the process.
@@ -97,7 +98,7 @@ impl OwnBenchmark {
         let wrong = |why: String| OwnBenchmarkError { name: name.to_owned(), why };
         self.check().map_err(wrong)?;
         rsb_workloads::register(Box::new(self)).map_err(|error| wrong(error.to_string()))?;
-        BROUGHT.write().unwrap_or_else(PoisonError::into_inner).targets.extend(targets);
+        CUSTOM_REGISTRY.write().unwrap_or_else(PoisonError::into_inner).targets.extend(targets);
         Ok(())
     }
 
@@ -183,7 +184,7 @@ pub fn load(path: &Path) -> Result<(), EntryFileError> {
             .register()
             .map_err(|error| EntryFileError::Invalid { path: path.to_owned(), message: error.to_string() })?;
     }
-    BROUGHT.write().unwrap_or_else(PoisonError::into_inner).file = Some(whole);
+    CUSTOM_REGISTRY.write().unwrap_or_else(PoisonError::into_inner).file = Some(whole);
     Ok(())
 }
 
@@ -194,18 +195,18 @@ pub(crate) fn differing_benchmarks(before: &Path, after: &Path) -> Vec<String> {
 
 /// The file whose benchmarks are known here.
 pub fn file() -> Option<PathBuf> {
-    BROUGHT.read().unwrap_or_else(PoisonError::into_inner).file.clone()
+    CUSTOM_REGISTRY.read().unwrap_or_else(PoisonError::into_inner).file.clone()
 }
 
 /// The targets of every benchmark that was brought, and those of the configuration, as a policy has them.
 pub fn targets() -> Vec<TargetFile> {
-    let brought = BROUGHT.read().unwrap_or_else(PoisonError::into_inner);
+    let brought = CUSTOM_REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
     [&brought.targets[..], &brought.configured].concat()
 }
 
 /// Takes the targets of a configuration in place of those of the last one.
 pub fn configure(targets: Vec<TargetFile>) {
-    BROUGHT.write().unwrap_or_else(PoisonError::into_inner).configured = targets;
+    CUSTOM_REGISTRY.write().unwrap_or_else(PoisonError::into_inner).configured = targets;
 }
 
 /// The benchmark called `name`, also where only the file that this process was started with has it.

@@ -76,7 +76,7 @@ fn ask<T: DeserializeOwned>(program: &Path, task: &str, arguments: &[&str], limi
 ///
 /// # Errors
 /// When it does not compile, or the compiler ends or blocks its process.
-pub(super) fn compiled(
+pub(super) fn compile_in_child(
     program: &Path,
     device: DeviceRef,
     arch: &str,

@@ -22,11 +22,11 @@ pub struct CheckEvidence {
     /// The modules that were compiled.
     pub modules: Vec<CompiledModule>,
     /// How the pointer chase reads memory.
-    pub chases: Vec<Chase>,
+    pub chases: Vec<PointerChaseLoads>,
     /// The mutants that verification was tried on.
     pub mutants: Vec<DeviceMutants>,
     /// The same work by other programs.
-    pub rivals: Vec<Rival>,
+    pub rivals: Vec<VendorToolResult>,
     /// Kernel times by a profiler.
     pub kernel_times: Vec<KernelTime>,
     /// Why nothing was looked at.
@@ -83,7 +83,7 @@ pub struct CompiledModule {
 
 /// How the pointer chase reads memory, by its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Loads {
+pub enum LoadPath {
     /// Through the vector caches.
     Vector,
     /// Through the scalar cache alone.
@@ -94,11 +94,11 @@ pub enum Loads {
 
 /// How the pointer chase on one device reads memory.
 #[derive(Debug, Clone)]
-pub struct Chase {
+pub struct PointerChaseLoads {
     /// The device.
     pub device: DeviceRef,
     /// How.
-    pub loads: Loads,
+    pub loads: LoadPath,
 }
 
 /// The mutants of one operation: how many were tried, and which of them verification accepted.
@@ -127,7 +127,7 @@ pub struct DeviceMutants {
 
 /// The same work by another program.
 #[derive(Debug, Clone)]
-pub struct Rival {
+pub struct VendorToolResult {
     /// The device.
     pub device: DeviceRef,
     /// The program.

@@ -7,13 +7,13 @@ use rsb_model::record::{CheckResult, CheckStatus, CheckValue, ExpectedRange};
 use rsb_model::{BenchmarkResult, DeviceRef, Obstacle, Outcome, Reason, Unit};
 
 use super::Check;
-use super::evidence::{CheckEvidence, DeviceMutants, ListedGpu, Loads, OwnCase};
+use super::evidence::{CheckEvidence, DeviceMutants, ListedGpu, LoadPath, OwnCase};
 use super::expected::{self, AUTHOR};
 
 /// Judges `evidence` as `check` does.
 pub fn conclude(check: &Check, evidence: &CheckEvidence, seconds: f64) -> CheckResult {
     let mut values = (check.judge)(evidence);
-    values.extend(unreached(evidence));
+    values.extend(unreached_cases(evidence));
     let status = values.iter().map(|value| value.status).max().unwrap_or(CheckStatus::Skipped);
     let reason = (status == CheckStatus::Skipped).then(|| why_skipped(check, evidence));
     CheckResult {
@@ -50,7 +50,7 @@ fn plain(what: impl Into<String>, status: CheckStatus) -> CheckValue {
     }
 }
 
-fn found(what: impl Into<String>, found: impl Into<String>) -> CheckValue {
+fn ok_value(what: impl Into<String>, found: impl Into<String>) -> CheckValue {
     CheckValue { found: Some(found.into()), ..plain(what, CheckStatus::Ok) }
 }
 
@@ -121,13 +121,13 @@ fn is_unreached(result: &BenchmarkResult) -> bool {
 }
 
 /// Cases that were not run before the check ran out of time.
-fn unreached(evidence: &CheckEvidence) -> Option<CheckValue> {
+fn unreached_cases(evidence: &CheckEvidence) -> Option<CheckValue> {
     let count = evidence.results.iter().filter(|result| is_unreached(result)).count();
     if count == 0 {
         return None;
     }
     let note = "the check ran out of time; run it with --check N";
-    Some(with_note(found("cases not run", count.to_string()), CheckStatus::Look, note))
+    Some(with_note(ok_value("cases not run", count.to_string()), CheckStatus::Look, note))
 }
 
 /// What a check reads of each of its cases.
@@ -189,7 +189,7 @@ pub(super) fn inventory(evidence: &CheckEvidence) -> Vec<CheckValue> {
                 continue;
             }
         };
-        let counts = found(
+        let counts = ok_value(
             format!("GPUs by {}", inventory.tool),
             format!("{} listed, {} reached by {}", listed.len(), inventory.here.len(), inventory.backend),
         );
@@ -210,7 +210,7 @@ pub(super) fn inventory(evidence: &CheckEvidence) -> Vec<CheckValue> {
                 _ => true,
             };
             let arch = expected::arch(device).unwrap_or("architecture unknown");
-            let value = on(found(gpu.name.clone(), format!("{arch}, {} units", device.units)), device.device);
+            let value = on(ok_value(gpu.name.clone(), format!("{arch}, {} units", device.units)), device.device);
             values.push(match (is_same_arch && is_same_units, is_same_clock) {
                 (true, true) => value,
                 (true, false) => {
@@ -242,7 +242,7 @@ pub(super) fn modules(evidence: &CheckEvidence) -> Vec<CheckValue> {
             continue;
         }
         let compiled = own().filter(|module| module.error.is_none()).count();
-        values.push(on(found("modules", format!("{compiled} of {} compile", own().count())), device));
+        values.push(on(ok_value("modules", format!("{compiled} of {} compile", own().count())), device));
         for (module, error) in own().filter_map(|module| Some((module, module.error.as_ref()?))) {
             let value = plain(format!("module {}", module.source), CheckStatus::Failed);
             values.push(on(with_note(value, CheckStatus::Failed, error.to_string()), device));
@@ -250,13 +250,13 @@ pub(super) fn modules(evidence: &CheckEvidence) -> Vec<CheckValue> {
     }
     for chase in &evidence.chases {
         let value = match &chase.loads {
-            Loads::Vector => found("pointer chase", "vector loads"),
-            Loads::Scalar => with_note(
-                found("pointer chase", "scalar loads"),
+            LoadPath::Vector => ok_value("pointer chase", "vector loads"),
+            LoadPath::Scalar => with_note(
+                ok_value("pointer chase", "scalar loads"),
                 CheckStatus::Failed,
                 "memory-latency measures the scalar cache instead of the vector caches",
             ),
-            Loads::Unknown(reason) => {
+            LoadPath::Unknown(reason) => {
                 with_note(plain("pointer chase", CheckStatus::Skipped), CheckStatus::Skipped, reason.to_string())
             }
         };
@@ -299,7 +299,7 @@ pub(super) fn quick(evidence: &CheckEvidence) -> Vec<CheckValue> {
         let skipped = own().filter(|result| result.outcome == Outcome::Skipped && !is_unreached(result)).count();
         let text = format!("{verified} verified, {skipped} skipped, {failed} failed");
         let status = if verified + failed == 0 { CheckStatus::Skipped } else { CheckStatus::Ok };
-        values.push(on(CheckValue { status, ..found("cases", text) }, device));
+        values.push(on(CheckValue { status, ..ok_value("cases", text) }, device));
     }
     values.extend(without_values(evidence).into_iter().filter(|value| value.status == CheckStatus::Failed));
     values
@@ -321,7 +321,7 @@ pub(super) fn mutants(evidence: &CheckEvidence) -> Vec<CheckValue> {
         if tried > 0 {
             let of = operations.iter().filter(|operation| operation.tried > 0).count();
             let text = format!("{} of {tried} rejected, {of} operations", tried - survived.min(tried));
-            values.push(on(found("mutants", text), *device));
+            values.push(on(ok_value("mutants", text), *device));
         }
         for operation in operations {
             for mutant in &operation.survived {
@@ -446,7 +446,7 @@ pub(super) fn latency(evidence: &CheckEvidence) -> Vec<CheckValue> {
         let falls = steps.windows(2).filter(|pair| matches!(pair, [near, far] if far.1 < 0.95 * near.1)).count();
         let text = if falls == 0 { "rises with the size".to_owned() } else { format!("falls {falls} times") };
         let status = if falls == 0 { CheckStatus::Ok } else { CheckStatus::Look };
-        found_values.push(on(CheckValue { status, ..found("steps", text) }, device));
+        found_values.push(on(CheckValue { status, ..ok_value("steps", text) }, device));
     }
     found_values
 }

@@ -1,6 +1,6 @@
 //! The first day of a card: 16 checks in order, each with the values expected of this card.
 //!
-//! A check gathers evidence ([`Day`]: cases by the usual workers, other programs, children of this one) and judges it
+//! A check gathers evidence ([`EvidenceCollector`]: cases by the usual workers, other programs, children of this one) and judges it
 //! ([`judge`]: pure). Most judge rates by the table of [`expected`] ranges: a value outside is worth a look and no failure.
 //! A check fails if a case fails or a check of correctness does not hold.
 
@@ -36,8 +36,8 @@ use crate::plan::{Machine, Plan, Selection};
 use crate::{EngineError, Listener, WorkerCommand, machine_lock};
 
 pub use evidence::{
-    Chase, CheckEvidence, CompiledModule, DeviceMutants, Inventory, KernelTime, ListedGpu, Loads, OperationMutants,
-    OwnCase, Rival,
+    CheckEvidence, CompiledModule, DeviceMutants, Inventory, KernelTime, ListedGpu, LoadPath, OperationMutants,
+    OwnCase, PointerChaseLoads, VendorToolResult,
 };
 pub use expected::{CARDS, Card, RangeRow, card, markdown};
 pub use judge::conclude;
@@ -196,7 +196,7 @@ pub static CHECKS: [Check; 16] = [
 ];
 
 /// The most that everything takes together, with a card and without one.
-const WHOLE: [Duration; 2] = [Duration::from_mins(30), Duration::from_mins(5)];
+const TOTAL_LIMITS: [Duration; 2] = [Duration::from_mins(30), Duration::from_mins(5)];
 
 /// The longest that one case may take: a driver that hangs must not use up the time of its check.
 const CASE_LIMIT: Duration = Duration::from_mins(2);
@@ -263,7 +263,8 @@ pub fn check(request: FirstDayRequest<'_>, listener: &mut Listener<'_>) -> Resul
     let claim = machine_lock::claim([&mut run], listener);
     let has_card = devices.iter().any(plan::is_card);
     let only = request.only;
-    let mut day = Day { request, devices, has_card, began: Instant::now(), measured: BTreeMap::new(), run };
+    let mut day =
+        EvidenceCollector { request, devices, has_card, began: Instant::now(), measured: BTreeMap::new(), run };
     let mut checks = Vec::new();
     for check in CHECKS.iter().filter(|check| only.is_none_or(|only| only == check.number)) {
         listener(&Event::CheckStarted { number: check.number, checks: CHECKS.len(), name: check.name.to_owned() });
@@ -272,7 +273,7 @@ pub fn check(request: FirstDayRequest<'_>, listener: &mut Listener<'_>) -> Resul
         checks.push(result);
     }
     claim.end([&mut day.run], listener);
-    let status = if interrupt::asked() { RunStatus::Interrupted } else { RunStatus::Complete };
+    let status = if interrupt::is_requested() { RunStatus::Interrupted } else { RunStatus::Complete };
     listener(&Event::RunEnded(status));
     let finished = Timestamp::now();
     day.run.finished = Some(finished);
@@ -301,7 +302,7 @@ fn checked_device(device: &DeviceInfo) -> CheckedDevice {
 }
 
 /// Gathers the evidence of one check after another.
-struct Day<'a> {
+struct EvidenceCollector<'a> {
     request: FirstDayRequest<'a>,
     devices: Vec<DeviceInfo>,
     has_card: bool,
@@ -311,24 +312,24 @@ struct Day<'a> {
     run: Run,
 }
 
-impl Day<'_> {
+impl EvidenceCollector<'_> {
     /// Runs `check`, unless time is up or the user interrupted.
     fn check(&mut self, check: &Check, listener: &mut Listener<'_>) -> Result<CheckResult, EngineError> {
         let began = Instant::now();
-        let whole = WHOLE[usize::from(!self.has_card)];
+        let whole = TOTAL_LIMITS[usize::from(!self.has_card)];
         let own = Duration::from_secs(if self.has_card { check.card_seconds } else { check.cpu_seconds });
         let limit = own.min(whole.saturating_sub(self.began.elapsed()));
-        let evidence = if interrupt::asked() {
-            Self::skipped("it was interrupted", check)
+        let evidence = if interrupt::is_requested() {
+            Self::skipped_check("it was interrupted", check)
         } else if limit.is_zero() {
-            Self::skipped(&format!("the limit of {} min for all checks was reached", whole.as_secs() / 60), check)
+            Self::skipped_check(&format!("the limit of {} min for all checks was reached", whole.as_secs() / 60), check)
         } else {
             self.evidence(check.number, began + limit, listener)?
         };
         Ok(conclude(check, &evidence, began.elapsed().as_secs_f64()))
     }
 
-    fn skipped(why: &str, check: &Check) -> CheckEvidence {
+    fn skipped_check(why: &str, check: &Check) -> CheckEvidence {
         let cure = format!("run it alone with `doctor --first-day --check {}`", check.number);
         CheckEvidence { reason: Some(Reason::new(check.name, why, cure)), ..CheckEvidence::default() }
     }
@@ -448,16 +449,16 @@ impl Day<'_> {
             let Some(arch) = expected::arch(device) else { continue };
             for source in SOURCES.iter().copied() {
                 let left = until.saturating_duration_since(Instant::now()).min(LIMIT);
-                if left.is_zero() || interrupt::asked() {
+                if left.is_zero() || interrupt::is_requested() {
                     return;
                 }
                 let code = dir.path().join(source);
                 let program = &self.request.workers.program;
-                let compiled = child::compiled(program, device.device, arch, source, &code, left);
+                let compiled = child::compile_in_child(program, device.device, arch, source, &code, left);
                 evidence.modules.push(CompiledModule { device: device.device, source, error: compiled.err() });
                 if source == "memory" && device.device.backend == BackendId::Rocm && code.is_file() {
                     let loads = tools::chase_loads(&code);
-                    evidence.chases.push(Chase { device: device.device, loads });
+                    evidence.chases.push(PointerChaseLoads { device: device.device, loads });
                 }
             }
         }
@@ -504,7 +505,7 @@ impl Day<'_> {
     }
 
     /// Other programs that do the same work as the cases of check `number`.
-    fn rivals(&self, number: u8) -> Vec<Rival> {
+    fn rivals(&self, number: u8) -> Vec<VendorToolResult> {
         let cards = self.devices.iter().filter(|device| plan::is_card(device)).map(|device| device.device);
         match number {
             7 => cards.filter(|device| device.backend != BackendId::Vulkan).map(tools::babelstream).collect(),
@@ -549,7 +550,7 @@ impl Day<'_> {
             let cases = results.iter().filter(has_value).filter_map(BenchmarkResult::case).collect();
             let plan = first_of_each(Plan { cases, ..Plan::default() });
             let settings = plan::settings(*number, self.has_card);
-            if !plan.cases.is_empty() && !interrupt::asked() {
+            if !plan.cases.is_empty() && !interrupt::is_requested() {
                 evidence.results.extend(self.measure(&plan, &settings, until, listener)?);
             }
             evidence.before.extend(results.iter().cloned());
@@ -576,7 +577,7 @@ fn wait(time: Duration, listener: &mut Listener<'_>) {
         listener(&Event::note(format!("waiting {} s before the same is measured again", time.as_secs())));
     }
     let until = Instant::now() + time;
-    while Instant::now() < until && !interrupt::asked() {
+    while Instant::now() < until && !interrupt::is_requested() {
         std::thread::sleep(GLANCE.min(until.saturating_duration_since(Instant::now())));
     }
 }

@@ -83,7 +83,7 @@ pub(super) fn of_check(number: u8, devices: &[DeviceInfo], machine: &Machine) ->
 pub(super) fn settings(number: u8, has_card: bool) -> Settings {
     let settings = Settings::of(profile(number, has_card));
     let replicates = if number == 3 || has_card && number != 4 && number != 11 { 3 } else { 1 };
-    Settings { replicates: Count::asked(replicates), ..settings }
+    Settings { replicates: Count::exactly(replicates), ..settings }
 }
 
 /// Peaks of matrix units of a card are kept up for seconds; elsewhere every case is short.

@@ -8,7 +8,7 @@ use rsb_model::{BackendId, DeviceRef, Reason, Unit};
 use rsb_store::import::{self, Format};
 use timed_child::Stderr;
 
-use super::evidence::{ListedGpu, Loads, OwnCase, Rival};
+use super::evidence::{ListedGpu, LoadPath, OwnCase, VendorToolResult};
 
 /// How long one of these programs may take.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -146,16 +146,16 @@ pub(super) fn nvidia_smi(text: &str) -> Vec<ListedGpu> {
 const CHASE: &str = "rsb_pointer_chase";
 
 /// How the pointer chase in the code object `code` reads memory, by the disassembler of ROCm.
-pub(super) fn chase_loads(code: &Path) -> Loads {
+pub(super) fn chase_loads(code: &Path) -> LoadPath {
     let dirs = rocm_dirs(&["llvm/bin", "lib/llvm/bin"]);
     let Some(program) = dirs.into_iter().map(|dir| dir.join("llvm-objdump")).find(|program| program.is_file()) else {
         let why = "ROCm's llvm-objdump is not installed";
-        return Loads::Unknown(Reason::new("disassembly", why, "install rocm-llvm, or set ROCM_PATH"));
+        return LoadPath::Unknown(Reason::new("disassembly", why, "install rocm-llvm, or set ROCM_PATH"));
     };
     let arguments = ["-d".to_owned(), format!("--disassemble-symbols={CHASE}"), code.display().to_string()];
     match output(&program, &arguments) {
         Ok(text) => loads_of(&text),
-        Err(reason) => Loads::Unknown(reason),
+        Err(reason) => LoadPath::Unknown(reason),
     }
 }
 
@@ -169,8 +169,9 @@ struct Instruction<'t> {
 
 /// Reads a disassembly by llvm-objdump. The arguments of any kernel are read by scalar loads, so what counts is the loop:
 /// a chase through the vector caches has a vector load in each.
-pub(super) fn loads_of(disassembly: &str) -> Loads {
-    let unknown = |why: &str| Loads::Unknown(Reason::new("disassembly", why, "report this with the version of ROCm"));
+pub(super) fn loads_of(disassembly: &str) -> LoadPath {
+    let unknown =
+        |why: &str| LoadPath::Unknown(Reason::new("disassembly", why, "report this with the version of ROCm"));
     let heading = format!("<{CHASE}>:");
     let Some((before, body)) = disassembly.split_once(&heading) else {
         return unknown("it lacks the pointer chase");
@@ -186,11 +187,11 @@ pub(super) fn loads_of(disassembly: &str) -> Loads {
         let Some(target) = branch.target.filter(|target| *target <= branch.address) else { continue };
         let mut inside = code.iter().filter(|one| (target..=branch.address).contains(&one.address));
         if !inside.any(is_vector) {
-            return Loads::Scalar;
+            return LoadPath::Scalar;
         }
         loops += 1;
     }
-    if loops > 0 { Loads::Vector } else { unknown("the pointer chase has no loop in it") }
+    if loops > 0 { LoadPath::Vector } else { unknown("the pointer chase has no loop in it") }
 }
 
 /// Reads a line such as `s_cbranch_scc1 65520 // 000000001010: BF85FFF0 <rsb_pointer_chase+0x8>`.
@@ -211,7 +212,7 @@ fn instruction(line: &str, start: u64) -> Option<Instruction<'_>> {
 const ELEMENTS: &str = "268435456";
 
 /// `BabelStream` for `device`, next to the copy of `memory-bandwidth`.
-pub(super) fn babelstream(device: DeviceRef) -> Rival {
+pub(super) fn babelstream(device: DeviceRef) -> VendorToolResult {
     let names: &[&str] = match device.backend {
         BackendId::Rocm => &["hip-stream", "rocm-stream"],
         BackendId::Cuda => &["cuda-stream"],
@@ -226,7 +227,7 @@ pub(super) fn babelstream(device: DeviceRef) -> Rival {
             copy_of_babelstream(&text).ok_or_else(|| unreadable("BabelStream", "a row `Copy` with max_mbytes_per_sec"))
         }),
     };
-    Rival {
+    VendorToolResult {
         device,
         tool: "BabelStream".to_owned(),
         own: OwnCase {
@@ -260,7 +261,7 @@ pub(super) fn copy_of_babelstream(text: &str) -> Option<f64> {
 }
 
 /// The vendor's own measurement of a large f16 product on `device`.
-pub(super) fn products(device: DeviceRef, torch: Option<&Path>) -> Vec<Rival> {
+pub(super) fn products(device: DeviceRef, torch: Option<&Path>) -> Vec<VendorToolResult> {
     let size = "-m 8192 -n 8192 -k 8192 --alpha 1 --beta 0 --cold_iters 5 --iters 20";
     let index = device.index;
     let mut rivals = Vec::new();
@@ -289,7 +290,13 @@ const BY_ROCBLAS: Params = &[("dtype", "f16"), ("provider", "rocblas")];
 const BY_HIPBLASLT: Params = &[("dtype", "f16"), ("provider", "hipblaslt")];
 const ANY_PROVIDER: Params = &[("dtype", "f16")];
 
-fn by_bench(device: DeviceRef, name: &'static str, arguments: &str, format: Format, params: Params) -> Rival {
+fn by_bench(
+    device: DeviceRef,
+    name: &'static str,
+    arguments: &str,
+    format: Format,
+    params: Params,
+) -> VendorToolResult {
     let rate = match find(name) {
         None => Err(not_installed(name)),
         Some(program) => output(&program, &words(arguments)).and_then(|text| best_product(name, &text, format)),
@@ -304,9 +311,9 @@ fn product_rival(
     params: Params,
     below_percent: f64,
     above_percent: Option<f64>,
-) -> Rival {
+) -> VendorToolResult {
     let own = OwnCase { benchmark: "gemm", params, field: "tflops", unit: Unit::Teraflops };
-    Rival { device, tool: tool.to_owned(), own, rate, below_percent, above_percent }
+    VendorToolResult { device, tool: tool.to_owned(), own, rate, below_percent, above_percent }
 }
 
 /// The best rate in TFLOP/s that the output of a vendor's benchmark holds, read as `import` reads it.

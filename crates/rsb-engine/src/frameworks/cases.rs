@@ -55,7 +55,7 @@ pub fn workloads_with(component: &Component, axes: &[(String, Vec<String>)]) -> 
 /// # Errors
 /// For an axis without a value, and text that is not a value of its axis.
 pub fn check_values(component: &Component, axes: &[(String, Vec<String>)]) -> Result<(), UsageError> {
-    let chosen = chosen(component, axes)?;
+    let chosen = selected_workloads(component, axes)?;
     let is_chosen = |workload: &&Workload| chosen.is_empty() || chosen.contains(&workload.name);
     for axis in component.workloads.iter().filter(is_chosen).flat_map(|workload| workload.axes) {
         for (_, values) in axes.iter().filter(|(name, _)| name == axis.name) {
@@ -71,7 +71,10 @@ pub fn check_values(component: &Component, axes: &[(String, Vec<String>)]) -> Re
 }
 
 /// The workloads that `axes` name.
-fn chosen<'a>(component: &Component, axes: &'a [(String, Vec<String>)]) -> Result<Vec<&'a str>, UsageError> {
+fn selected_workloads<'a>(
+    component: &Component,
+    axes: &'a [(String, Vec<String>)],
+) -> Result<Vec<&'a str>, UsageError> {
     let named = axes.iter().filter(|(name, _)| name == WORKLOAD).flat_map(|(_, values)| values);
     let named: Vec<&str> = named.map(String::as_str).collect();
     match named.iter().find(|name| component.workloads.iter().all(|known| known.name != **name)) {
@@ -85,7 +88,7 @@ fn chosen<'a>(component: &Component, axes: &'a [(String, Vec<String>)]) -> Resul
 /// # Errors
 /// For text that is not a value of its axis.
 pub fn cases(component: &Component, device: DeviceRef, wish: ComponentSelection<'_>) -> Result<Vec<Case>, UsageError> {
-    let chosen = chosen(component, wish.axes)?;
+    let chosen = selected_workloads(component, wish.axes)?;
     let mut found: Vec<Case> = Vec::new();
     for workload in component.workloads {
         if !chosen.is_empty() && !chosen.contains(&workload.name) {

@@ -4,7 +4,7 @@ use rsb_workloads::{AxisInfo, AxisKind};
 
 use super::component::{Component, Grids, InstallPlace, ONNX_RUNTIMES, Workload};
 use super::networks::{DEEPSPEED, MIGRAPHX, ONNXRUNTIME, VLLM};
-use super::workloads::{BATCH, DTYPE, FLASH_ATTENTION, PYTORCH, TRITON, named, value};
+use super::workloads::{BATCH, DTYPE, FLASH_ATTENTION, PYTORCH, TRITON, named_axis, value};
 use crate::models::{self, Family, SizeClass};
 
 /// Every component.
@@ -81,23 +81,28 @@ pub(super) const COMPONENTS: &[Component] = &[
     },
 ];
 
-const FAMILY: AxisInfo = named("family", "kind of network", "encoder-only", AxisKind::Choice(&Family::NAMES));
-const SIZE: AxisInfo = named("size", "size class, by parameters", "tiny", AxisKind::Choice(&SizeClass::NAMES));
+const FAMILY: AxisInfo = named_axis("family", "kind of network", "encoder-only", AxisKind::Choice(&Family::NAMES));
+const SIZE: AxisInfo = named_axis("size", "size class, by parameters", "tiny", AxisKind::Choice(&SizeClass::NAMES));
 const NAME: AxisInfo = value("model", "a model of `models list`", AxisKind::Name("bert-tiny"));
-const POSITIONS: AxisInfo = named("sequence_length", "positions in a sequence", "128", AxisKind::Count);
-const RUNTIME: AxisInfo = named("runtime", "what runs the model", "pytorch", AxisKind::Choice(models::RUNTIME_NAMES));
-const TOKENS: AxisInfo = named("output_length", "tokens written", "8", AxisKind::Count);
+const POSITIONS: AxisInfo = named_axis("sequence_length", "positions in a sequence", "128", AxisKind::Count);
+const RUNTIME: AxisInfo =
+    named_axis("runtime", "what runs the model", "pytorch", AxisKind::Choice(models::RUNTIME_NAMES));
+const TOKENS: AxisInfo = named_axis("output_length", "tokens written", "8", AxisKind::Count);
 
-const HINT: AxisInfo =
-    named("performance_hint", "what openvino is tuned for", "latency", AxisKind::Choice(&["latency", "throughput"]));
-const RATE: AxisInfo = named(
+const HINT: AxisInfo = named_axis(
+    "performance_hint",
+    "what openvino is tuned for",
+    "latency",
+    AxisKind::Choice(&["latency", "throughput"]),
+);
+const RATE: AxisInfo = named_axis(
     "request_rate",
     "requests that arrive in a second at random times; 0 for all at once",
     "0",
     AxisKind::NumberOrZero,
 );
-const LANES: AxisInfo = named("concurrency", "requests worked on at the same time", "1", AxisKind::Count);
-const REQUESTS: AxisInfo = named("num_requests", "requests of one iteration", "8", AxisKind::Count);
+const LANES: AxisInfo = named_axis("concurrency", "requests worked on at the same time", "1", AxisKind::Count);
+const REQUESTS: AxisInfo = named_axis("num_requests", "requests of one iteration", "8", AxisKind::Count);
 
 /// Models of eleven families. Which there are stands in their catalogue, and [`models::cases`] makes the cases.
 pub(super) static MODELS: Component = Component {

@@ -72,7 +72,7 @@ pub fn packages_of(environment: &PythonEnvironment) -> BTreeMap<&str, &str> {
 ///
 /// # Errors
 /// When there is none, or it does not answer.
-pub fn chosen() -> Result<PythonEnvironment, Reason> {
+pub fn default_environment() -> Result<PythonEnvironment, Reason> {
     match (rsb_probe::python_program(), rsb_probe::named_python()) {
         (Some(program), _) => ask_once(&program),
         (None, Some(named)) => Err(Reason::new(
@@ -94,9 +94,9 @@ pub fn chosen() -> Result<PythonEnvironment, Reason> {
 /// `python setup` made for it, where the chosen one does not have it.
 ///
 /// # Errors
-/// As [`chosen`].
+/// As [`default_environment`].
 pub fn of_component(component: &Component) -> Result<PythonEnvironment, Reason> {
-    let chosen = chosen();
+    let chosen = default_environment();
     let has_it = |environment: &PythonEnvironment| component.is_in(environment);
     if component.place == InstallPlace::Shared || chosen.as_ref().is_ok_and(has_it) {
         return chosen;

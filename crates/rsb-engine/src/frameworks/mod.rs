@@ -14,9 +14,9 @@ mod worker;
 mod workloads;
 
 pub use cases::{ComponentSelection, WORKLOAD, axes, case as case_of, cases, check_values, has_axis, workloads_with};
-pub use catalog::{all, find, installable, known};
+pub use catalog::{all, all_and_models, find, installable};
 pub use component::{Component, Grids, InstallPlace, Workload};
-pub use environment::{PythonEnvironment, apart, ask, chosen, of_component, packages_of};
+pub use environment::{PythonEnvironment, apart, ask, default_environment, of_component, packages_of};
 pub use status::{against_baseline, rate_change, record};
 pub use worker::{WORKER_PROGRAM, command};
 
@@ -46,7 +46,7 @@ pub fn is_long(case: &Case) -> bool {
 /// What is missing, why, and its cure.
 pub fn readiness(name: &str) -> Result<(), Reason> {
     worker::beside(&this_program()?)?; // Without a worker nobody need be asked.
-    let environment = find(name).map_or_else(chosen, of_component)?;
+    let environment = find(name).map_or_else(default_environment, of_component)?;
     readiness_in(name, &environment)
 }
 

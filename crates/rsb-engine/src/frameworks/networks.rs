@@ -3,26 +3,26 @@
 use rsb_workloads::{AxisInfo, AxisKind};
 
 use super::component::{Grids, Workload};
-use super::workloads::{MODEL, named, value};
+use super::workloads::{MODEL, named_axis, value};
 
-const DTYPE_F32: AxisInfo = named("dtype", "type of an element", "f32", AxisKind::Dtype);
-const WIDTH: AxisInfo = named("width", "length of what stands for a word; heads have 64", "512", AxisKind::Count);
-const BLOCKS: AxisInfo = named("num_layers", "blocks of the decoder", "2", AxisKind::Count);
-const ITEMS: AxisInfo = named("batch_size", "texts of a rank handled together", "1", AxisKind::Count);
-const POSITIONS: AxisInfo = named("sequence_length", "tokens of a text", "64", AxisKind::Count);
+const DTYPE_F32: AxisInfo = named_axis("dtype", "type of an element", "f32", AxisKind::Dtype);
+const WIDTH: AxisInfo = named_axis("width", "length of what stands for a word; heads have 64", "512", AxisKind::Count);
+const BLOCKS: AxisInfo = named_axis("num_layers", "blocks of the decoder", "2", AxisKind::Count);
+const ITEMS: AxisInfo = named_axis("batch_size", "texts of a rank handled together", "1", AxisKind::Count);
+const POSITIONS: AxisInfo = named_axis("sequence_length", "tokens of a text", "64", AxisKind::Count);
 
 pub(super) const DEEPSPEED: &[Workload] = &[
     Workload {
         name: "zero",
         axes: &[
             value("zero_stage", "what is shared: 1 optimizer, 2 gradients too, 3 weights too", AxisKind::CountOrZero),
-            named("num_ranks", "processes that work together", "2", AxisKind::Count),
+            named_axis("num_ranks", "processes that work together", "2", AxisKind::Count),
             WIDTH,
             BLOCKS,
             ITEMS,
             POSITIONS,
             DTYPE_F32,
-            named(
+            named_axis(
                 "optimizer",
                 "PyTorch's, or DeepSpeed's own, which is compiled when it is first asked for",
                 "torch",
@@ -38,7 +38,7 @@ pub(super) const DEEPSPEED: &[Workload] = &[
     Workload {
         name: "tensor-parallel",
         axes: &[
-            named("num_ranks", "processes that share each layer", "2", AxisKind::Count),
+            named_axis("num_ranks", "processes that share each layer", "2", AxisKind::Count),
             WIDTH,
             BLOCKS,
             ITEMS,
@@ -53,37 +53,37 @@ pub(super) const DEEPSPEED: &[Workload] = &[
     },
 ];
 
-const PROMPT: AxisInfo = named("prompt_length", "tokens in a prompt", "128", AxisKind::Count);
-const OUTPUT: AxisInfo = named("output_length", "tokens generated", "32", AxisKind::Count);
-const EXECUTION: AxisInfo = named(
+const PROMPT: AxisInfo = named_axis("prompt_length", "tokens in a prompt", "128", AxisKind::Count);
+const OUTPUT: AxisInfo = named_axis("output_length", "tokens generated", "32", AxisKind::Count);
+const EXECUTION: AxisInfo = named_axis(
     "execution",
     "operation by operation (eager) or compiled; auto: eager on a CPU",
     "auto",
     AxisKind::Choice(&["auto", "eager", "compiled"]),
 );
-const PREFIX_CACHE: AxisInfo = named(
+const PREFIX_CACHE: AxisInfo = named_axis(
     "prefix_cache",
     "whether keys and values of a beginning seen before are taken again",
     "off",
     AxisKind::Choice(&["off", "on"]),
 );
 const SHARED_PREFIX: AxisInfo =
-    named("shared_prefix", "tokens with which all prompts begin", "0", AxisKind::CountOrZero);
+    named_axis("shared_prefix", "tokens with which all prompts begin", "0", AxisKind::CountOrZero);
 
-const MODEL_SHAPE: AxisInfo = named(
+const MODEL_SHAPE: AxisInfo = named_axis(
     "model_shape",
     "shape of the model with random weights; auto: on a GPU the largest that its memory holds, else small",
     "small",
     AxisKind::Choice(&["small", "auto", "llama-2-7b", "llama-3-8b"]),
 );
-const MODEL_WIDTH: AxisInfo = named("width", "width of the small model; heads have 64", "512", AxisKind::Count);
-const MODEL_LAYERS: AxisInfo = named("num_layers", "layers of the small model", "4", AxisKind::Count);
+const MODEL_WIDTH: AxisInfo = named_axis("width", "width of the small model; heads have 64", "512", AxisKind::Count);
+const MODEL_LAYERS: AxisInfo = named_axis("num_layers", "layers of the small model", "4", AxisKind::Count);
 
 pub(super) const VLLM: &[Workload] = &[
     Workload {
         name: "generation",
         axes: &[
-            named("num_prompts", "prompts sent together", "8", AxisKind::Count),
+            named_axis("num_prompts", "prompts sent together", "8", AxisKind::Count),
             PROMPT,
             OUTPUT,
             EXECUTION,
@@ -118,16 +118,16 @@ pub(super) const VLLM: &[Workload] = &[
                 "requests sent in a second at random times; 0 for all at once",
                 AxisKind::NumberOrZero,
             ),
-            named("num_requests", "requests sent", "8", AxisKind::Count),
+            named_axis("num_requests", "requests sent", "8", AxisKind::Count),
             PROMPT,
             OUTPUT,
-            named(
+            named_axis(
                 "ttft_limit",
                 "longest time to the first token of a good answer in ms",
                 "1000",
                 AxisKind::NumberOrZero,
             ),
-            named(
+            named_axis(
                 "tpot_limit",
                 "longest time for each further token of a good answer in ms",
                 "100",
@@ -158,19 +158,19 @@ pub(super) const VLLM: &[Workload] = &[
     },
 ];
 
-const NETWORK: AxisInfo = named(
+const NETWORK: AxisInfo = named_axis(
     "network",
     "linear layers (mlp), a transformer's encoder, a convolutional net, or one token of a decoder with its cache",
     "mlp",
     AxisKind::Choice(&["mlp", "encoder", "convolutional", "decoder-step"]),
 );
 const GRAPH: [AxisInfo; 6] = [
-    named("batch_size", "items handled together", "8", AxisKind::Count),
-    named("width", "inputs and outputs of a layer", "256", AxisKind::Count),
-    named("num_layers", "layers", "4", AxisKind::Count),
+    named_axis("batch_size", "items handled together", "8", AxisKind::Count),
+    named_axis("width", "inputs and outputs of a layer", "256", AxisKind::Count),
+    named_axis("num_layers", "layers", "4", AxisKind::Count),
     NETWORK,
     DTYPE_F32,
-    named(
+    named_axis(
         "sequence_length",
         "positions in a sequence or in the cache, or the edge of an image",
         "128",

@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    fn compared(rows: Vec<Comparison>) -> ComparisonResult {
+    fn comparison_result(rows: Vec<Comparison>) -> ComparisonResult {
         let mut result = rsb_stats::gate(&[], &[], &rsb_stats::Policy::default(), &[], Timestamp::UNIX_EPOCH);
         result.comparisons = rows;
         result
@@ -248,16 +248,16 @@ mod tests {
             row("attention", Verdict::Regressed, 25.0),
             row("layer-norm", Verdict::Inconclusive, 40.0),
         ];
-        let found = against_baseline(component, &compared(rows.clone())).unwrap();
+        let found = against_baseline(component, &comparison_result(rows.clone())).unwrap();
         assert_eq!(found.verdict, Verdict::Regressed);
         assert_eq!((found.improved, found.regressed, found.unchanged, found.no_verdict), (1, 1, 0, 1));
         assert_eq!(found.time_change_percent, Some(40.0));
         let other = crate::frameworks::find("triton").unwrap();
-        assert_eq!(against_baseline(other, &compared(rows.clone())), None);
+        assert_eq!(against_baseline(other, &comparison_result(rows.clone())), None);
         let matmul = result("matmul", Outcome::Measured, Fields::new().with("tflops", 2.0));
-        let change = rate_change(component, std::slice::from_ref(&matmul), &compared(rows)).unwrap();
+        let change = rate_change(component, std::slice::from_ref(&matmul), &comparison_result(rows)).unwrap();
         assert!((change - 100.0).abs() < 1e-9, "half the time is twice the rate: {change}");
-        assert_eq!(rate_change(component, &[matmul], &compared(Vec::new())), None);
+        assert_eq!(rate_change(component, &[matmul], &comparison_result(Vec::new())), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ const QNN_PYTHON: &str = "RSB_QNN_PYTHON";
 /// When there is no worker, no Python, or the two do not fit.
 pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason> {
     let worker = beside(program)?;
-    let python = super::find(component).map_or_else(environment::chosen, environment::of_component)?;
+    let python = super::find(component).map_or_else(environment::default_environment, environment::of_component)?;
     fits(program, &python)?;
     let joined = |name: &str, first: &Path| {
         let old = std::env::var_os(name).unwrap_or_default();
@@ -63,7 +63,9 @@ pub(super) fn beside(program: &Path) -> Result<PathBuf, Reason> {
 /// When it was built for another version.
 pub(super) fn fits(program: &Path, environment: &PythonEnvironment) -> Result<(), Reason> {
     let worker = beside(program)?;
-    let Some(built_for) = std::fs::read(&worker).ok().and_then(|bytes| linked(&bytes)) else { return Ok(()) };
+    let Some(built_for) = std::fs::read(&worker).ok().and_then(|bytes| linked_python_version(&bytes)) else {
+        return Ok(());
+    };
     if environment.major_minor() == built_for {
         return Ok(());
     }
@@ -77,7 +79,7 @@ pub(super) fn fits(program: &Path, environment: &PythonEnvironment) -> Result<()
 }
 
 /// The version of Python that a program is linked with: the name of its library stands in the program's file.
-fn linked(bytes: &[u8]) -> Option<String> {
+fn linked_python_version(bytes: &[u8]) -> Option<String> {
     const NAME: &[u8] = b"libpython3.";
     let after = |at: usize| {
         let rest = bytes.get(at + NAME.len()..)?;
@@ -96,10 +98,10 @@ mod tests {
 
     #[test]
     fn a_program_tells_its_python() {
-        assert_eq!(linked(b"..libpython3.11.so.1.0\0libc.so").as_deref(), Some("3.11"));
-        assert_eq!(linked(b"libpython3. libpython3.x libpython3.12.so").as_deref(), Some("3.12"));
-        assert_eq!(linked(b"libpython3.so"), None);
-        assert_eq!(linked(b"nothing"), None);
+        assert_eq!(linked_python_version(b"..libpython3.11.so.1.0\0libc.so").as_deref(), Some("3.11"));
+        assert_eq!(linked_python_version(b"libpython3. libpython3.x libpython3.12.so").as_deref(), Some("3.12"));
+        assert_eq!(linked_python_version(b"libpython3.so"), None);
+        assert_eq!(linked_python_version(b"nothing"), None);
     }
 
     #[test]

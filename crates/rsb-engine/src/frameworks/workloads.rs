@@ -8,22 +8,27 @@ pub(super) const fn value(name: &'static str, about: &'static str, kind: AxisKin
     AxisInfo { name, about, default: None, form: IdForm::Value, kind }
 }
 
-pub(super) const fn named(name: &'static str, about: &'static str, default: &'static str, kind: AxisKind) -> AxisInfo {
+pub(super) const fn named_axis(
+    name: &'static str,
+    about: &'static str,
+    default: &'static str,
+    kind: AxisKind,
+) -> AxisInfo {
     AxisInfo { name, about, default: Some(default), form: IdForm::Named, kind }
 }
 
 pub(super) const DTYPE: AxisInfo = value("dtype", "type of an element", AxisKind::Dtype);
-pub(super) const BATCH: AxisInfo = named("batch_size", "items handled together", "1", AxisKind::Count);
-const HEADS: AxisInfo = named("num_heads", "attention heads", "8", AxisKind::Count);
+pub(super) const BATCH: AxisInfo = named_axis("batch_size", "items handled together", "1", AxisKind::Count);
+const HEADS: AxisInfo = named_axis("num_heads", "attention heads", "8", AxisKind::Count);
 const KV_HEADS: AxisInfo =
-    named("num_kv_heads", "heads of keys and values; 0 for as many as of queries", "0", AxisKind::CountOrZero);
-const HEAD_DIM: AxisInfo = named("head_dim", "length of one head", "64", AxisKind::Count);
+    named_axis("num_kv_heads", "heads of keys and values; 0 for as many as of queries", "0", AxisKind::CountOrZero);
+const HEAD_DIM: AxisInfo = named_axis("head_dim", "length of one head", "64", AxisKind::Count);
 const LENGTH: AxisInfo = value("sequence_length", "positions in a sequence", AxisKind::Count);
 const CAUSAL: AxisInfo =
-    named("causal", "whether a position sees only those before it", "no", AxisKind::Choice(&["no", "yes"]));
+    named_axis("causal", "whether a position sees only those before it", "no", AxisKind::Choice(&["no", "yes"]));
 const ROWS: AxisInfo = value("rows", "rows x length of each", AxisKind::Shape(2, "512x1024"));
 pub(super) const MODEL: AxisInfo =
-    named("model", "random weights, or the directory of a model", "random", AxisKind::Path("random"));
+    named_axis("model", "random weights, or the directory of a model", "random", AxisKind::Path("random"));
 const PASS: &[&str] = &["forward", "backward"];
 
 pub(super) const PYTORCH: &[Workload] = &[
@@ -32,7 +37,7 @@ pub(super) const PYTORCH: &[Workload] = &[
         axes: &[
             DTYPE,
             value("shape", "m x n x k", AxisKind::Shape(3, "1024x1024x1024")),
-            named("transpose", "n as stored, t transposed", "nn", AxisKind::Choice(&["nn", "tn", "nt", "tt"])),
+            named_axis("transpose", "n as stored, t transposed", "nn", AxisKind::Choice(&["nn", "tn", "nt", "tt"])),
         ],
         cpu: Grids {
             quick: &["dtype=f32 shape=512x512x512"],
@@ -55,10 +60,10 @@ pub(super) const PYTORCH: &[Workload] = &[
             DTYPE,
             value("input", "batch x channels x height x width", AxisKind::Shape(4, "4x32x32x32")),
             value("weight", "channels out x channels in x height x width", AxisKind::Shape(4, "32x32x3x3")),
-            named("stride", "step between output points", "1", AxisKind::Count),
-            named("padding", "zeros around the input", "0", AxisKind::CountOrZero),
-            named("dilation", "step between taps", "1", AxisKind::Count),
-            named("groups", "independent groups of channels", "1", AxisKind::Count),
+            named_axis("stride", "step between output points", "1", AxisKind::Count),
+            named_axis("padding", "zeros around the input", "0", AxisKind::CountOrZero),
+            named_axis("dilation", "step between taps", "1", AxisKind::Count),
+            named_axis("groups", "independent groups of channels", "1", AxisKind::Count),
         ],
         cpu: Grids {
             quick: &["dtype=f32 input=4x32x32x32 weight=32x32x3x3 padding=1"],
@@ -86,7 +91,12 @@ pub(super) const PYTORCH: &[Workload] = &[
                 AxisKind::Choice(&["cpu_to_gpu", "gpu_to_cpu", "gpu_to_gpu", "gpu_to_peer"]),
             ),
             value("size", "bytes", AxisKind::Bytes),
-            named("host_memory", "pinned in place or pageable", "pinned", AxisKind::Choice(&["pinned", "pageable"])),
+            named_axis(
+                "host_memory",
+                "pinned in place or pageable",
+                "pinned",
+                AxisKind::Choice(&["pinned", "pageable"]),
+            ),
         ],
         cpu: Grids { quick: &["direction=cpu_to_gpu size=64MiB"], more: &[] },
         gpu: Grids {
@@ -102,9 +112,9 @@ pub(super) const PYTORCH: &[Workload] = &[
         axes: &[
             DTYPE,
             value("operation", "which pass", AxisKind::Choice(PASS)),
-            named("batch_size", "items handled together", "64", AxisKind::Count),
-            named("width", "inputs and outputs of a layer", "256", AxisKind::Count),
-            named("num_layers", "layers", "4", AxisKind::Count),
+            named_axis("batch_size", "items handled together", "64", AxisKind::Count),
+            named_axis("width", "inputs and outputs of a layer", "256", AxisKind::Count),
+            named_axis("num_layers", "layers", "4", AxisKind::Count),
         ],
         cpu: Grids {
             quick: &["dtype=f32 operation=backward"],
@@ -135,9 +145,9 @@ pub(super) const PYTORCH: &[Workload] = &[
                 AxisKind::Choice(&["eager", "compiled", "graph"]),
             ),
             BATCH,
-            named("sequence_length", "positions in a sequence", "64", AxisKind::Count),
-            named("width", "length of what stands for a word", "256", AxisKind::Count),
-            named("num_layers", "blocks of the decoder", "2", AxisKind::Count),
+            named_axis("sequence_length", "positions in a sequence", "64", AxisKind::Count),
+            named_axis("width", "length of what stands for a word", "256", AxisKind::Count),
+            named_axis("num_layers", "blocks of the decoder", "2", AxisKind::Count),
         ],
         cpu: Grids { quick: &["dtype=f32 execution=eager"], more: &["dtype=f32 execution=eager,compiled"] },
         gpu: Grids {
@@ -152,10 +162,10 @@ pub(super) const PYTORCH: &[Workload] = &[
         name: "training",
         axes: &[
             DTYPE,
-            named("batch_size", "sequences handled together", "4", AxisKind::Count),
-            named("sequence_length", "positions in a sequence", "64", AxisKind::Count),
-            named("width", "length of what stands for a word", "256", AxisKind::Count),
-            named("num_layers", "blocks of the decoder", "2", AxisKind::Count),
+            named_axis("batch_size", "sequences handled together", "4", AxisKind::Count),
+            named_axis("sequence_length", "positions in a sequence", "64", AxisKind::Count),
+            named_axis("width", "length of what stands for a word", "256", AxisKind::Count),
+            named_axis("num_layers", "blocks of the decoder", "2", AxisKind::Count),
         ],
         cpu: Grids { quick: &["dtype=f32"], more: &["dtype=f32 batch_size=4,16 width=256,512"] },
         gpu: Grids {
@@ -178,12 +188,12 @@ pub(super) const PYTORCH: &[Workload] = &[
                 "prefill: one pass over the prompt; decode: tokens one after another",
                 AxisKind::Choice(&["prefill", "decode"]),
             ),
-            named("use_cache", "whether keys and values are kept", "yes", AxisKind::Choice(&["yes", "no"])),
+            named_axis("use_cache", "whether keys and values are kept", "yes", AxisKind::Choice(&["yes", "no"])),
             BATCH,
-            named("prompt_length", "tokens in a prompt", "128", AxisKind::Count),
-            named("output_length", "tokens generated", "16", AxisKind::Count),
-            named("width", "length of what stands for a word", "256", AxisKind::Count),
-            named("num_layers", "layers", "4", AxisKind::Count),
+            named_axis("prompt_length", "tokens in a prompt", "128", AxisKind::Count),
+            named_axis("output_length", "tokens generated", "16", AxisKind::Count),
+            named_axis("width", "length of what stands for a word", "256", AxisKind::Count),
+            named_axis("num_layers", "layers", "4", AxisKind::Count),
             MODEL,
         ],
         cpu: Grids {
@@ -234,9 +244,9 @@ pub(super) const TRITON: &[Workload] = &[
                 AxisKind::Choice(&["gfx90a", "gfx942", "gfx1100", "gfx1201", "sm_90"]),
             ),
             DTYPE,
-            named("num_warps", "warps or waves of a block", "4", AxisKind::Count),
-            named("num_stages", "stages of a software pipeline", "2", AxisKind::Count),
-            named(
+            named_axis("num_warps", "warps or waves of a block", "4", AxisKind::Count),
+            named_axis("num_stages", "stages of a software pipeline", "2", AxisKind::Count),
+            named_axis(
                 "compilation",
                 "cold: from nothing; warm: from Triton's cache on disk",
                 "cold",
@@ -251,7 +261,7 @@ pub(super) const TRITON: &[Workload] = &[
         axes: &[
             KERNEL,
             DTYPE,
-            named(
+            named_axis(
                 "size",
                 "m, n and k of a product, positions of an attention, length of a row, root of the elements",
                 "4096",

@@ -25,7 +25,7 @@ impl Budget {
     pub(super) fn begin(&mut self, replicates: usize) -> Option<Duration> {
         let left = self.total.saturating_sub(self.began.elapsed());
         let needed = self.pace * replicates as f64;
-        if replicates == 0 || left.is_zero() || left.as_secs_f64() < needed || interrupt::asked() {
+        if replicates == 0 || left.is_zero() || left.as_secs_f64() < needed || interrupt::is_requested() {
             return None;
         }
         self.step = Instant::now();

@@ -35,13 +35,13 @@ pub fn against_history(
     let mut current = match current {
         Ok(runs) => judge.place(SideName::Current, runs),
         Err(error) if error.kind == ErrorKind::NoVerdict => {
-            return Ok(nothing(judge, (&[], MissingSide::Run), format!("{:#}", error.error)));
+            return Ok(no_verdict(judge, (&[], MissingSide::Run), format!("{:#}", error.error)));
         }
         Err(error) => return Err(error),
     };
     current.sort_by_key(|run| run.started);
     let Some(first) = current.first() else {
-        return Ok(nothing(judge, (&[], MissingSide::Run), "the side to judge holds no run".to_owned()));
+        return Ok(no_verdict(judge, (&[], MissingSide::Run), "the side to judge holds no run".to_owned()));
     };
     let slugs = judge.store.slugs_of(&Fingerprint::of(&first.environment))?;
     let before = before((&known, &slugs), &current, (first, runs, judge.across()), listener);
@@ -51,10 +51,10 @@ pub fn against_history(
             first.suite,
             judge.store.results_dir().display()
         );
-        return Ok(nothing(judge, (&current, MissingSide::Baseline), why));
+        return Ok(no_verdict(judge, (&current, MissingSide::Baseline), why));
     }
     judge.check(&before, &current)?;
-    let accepted = accepted(judge, first, &known)?;
+    let accepted = accepted_levels(judge, first, &known)?;
     let stored = StoredRuns { runs: &before, accepted: &accepted };
     let now = Timestamp::now();
     let mut result = rsb_stats::gate_history(&stored, &current, judge.policy(), judge.across(), now);
@@ -64,7 +64,7 @@ pub fn against_history(
 }
 
 /// Nothing to judge by: no verdict, and a document that says so.
-fn nothing(judge: &Judge, (current, lack): (&[Run], MissingSide), why: String) -> Judgment {
+fn no_verdict(judge: &Judge, (current, lack): (&[Run], MissingSide), why: String) -> Judgment {
     Judgment { result: judge.judge(&[], current), basis: Basis::Nothing { lack, why }, sides: JudgedSides::default() }
 }
 
@@ -162,7 +162,7 @@ fn before(
 }
 
 /// The levels that the baseline of this machine and suite, where there is one, says were accepted.
-fn accepted(judge: &Judge, run: &Run, known: &[RunSummary]) -> Result<Vec<AcceptedLevel>, EngineError> {
+fn accepted_levels(judge: &Judge, run: &Run, known: &[RunSummary]) -> Result<Vec<AcceptedLevel>, EngineError> {
     let baselines = Baselines::new(&judge.directories.baselines);
     let path = baselines.path_of(&Fingerprint::of(&run.environment), &run.suite);
     if !path.exists() {

@@ -16,7 +16,7 @@ use rsb_stats::remeasure::{PAIRS, Rounds};
 use super::JudgedSides;
 use super::budget::Budget;
 use crate::harness::{BenchPairs, Benches};
-use crate::measure::instructions::Counting;
+use crate::measure::instructions::InstructionPass;
 use crate::measure::{self, Count, InterleavedResults, PairSource, Settings, WorkerPairs, assemble};
 use crate::{Listener, WorkerCommand, machine, machine_lock};
 
@@ -61,7 +61,7 @@ impl Sides {
     /// When there is no room for a temporary directory.
     pub fn measure(&mut self, policy: &Policy, budget: Duration, listener: &mut Listener<'_>) -> Result<()> {
         let mut budget = Budget::new(budget);
-        let mut settings = Settings { replicates: Count::asked(PAIRS.first), ..Settings::of(Profile::Quick) };
+        let mut settings = Settings { replicates: Count::exactly(PAIRS.first), ..Settings::of(Profile::Quick) };
         let mut cases = self.cases.clone();
         let claim = machine_lock::claim([&mut self.baseline, &mut self.current], listener);
         loop {
@@ -77,7 +77,7 @@ impl Sides {
             self.note_called(policy);
             budget.end(replicates);
             settings.first_replicate += settings.replicates.most();
-            settings.replicates = Count::asked(PAIRS.step);
+            settings.replicates = Count::exactly(PAIRS.step);
             cases = self.doubtful(policy);
         }
     }
@@ -92,7 +92,7 @@ impl Sides {
             SidePrograms::Workers(programs) => Box::new(WorkerPairs::new(programs, settings)?),
             SidePrograms::Benches(sides) => Box::new(BenchPairs::new(sides, settings)?),
         };
-        Ok(measure::interleaved(cases, settings, &mut *pairs, (&self.environment, listener)).0)
+        Ok(measure::run_interleaved(cases, settings, &mut *pairs, (&self.environment, listener)).0)
     }
 
     /// Counts the instructions of what both sides have measured, once for each program; what a reader should know of it.
@@ -100,7 +100,7 @@ impl Sides {
     pub fn count_instructions(&mut self, listener: &mut Listener<'_>) -> Option<String> {
         let SidePrograms::Workers(layouts) = &self.programs else { return None };
         let settings = Settings::of(Profile::Quick);
-        let mut counting = Counting::begin(&settings, settings.limits.suite);
+        let mut counting = InstructionPass::begin(&settings, settings.limits.suite);
         listener(&Event::CountingStarted { cases: self.cases.len() });
         'cases: for case in &self.cases {
             for (run, layouts) in [&mut self.baseline, &mut self.current].into_iter().zip(layouts) {
@@ -126,7 +126,7 @@ impl Sides {
                 rsb_stats::gate_in_turns_confirmed(before, after, &self.called, policy, Timestamp::now())
             }
         };
-        rsb_stats::with_unmeasured(result, &self.unmeasured(), policy)
+        rsb_stats::with_unmeasured(result, &self.unmeasured_cases(), policy)
     }
 
     /// Notes which cases are called slower now for the first time.
@@ -141,7 +141,7 @@ impl Sides {
         }
     }
 
-    fn unmeasured(&self) -> Vec<CaseId> {
+    fn unmeasured_cases(&self) -> Vec<CaseId> {
         let [before, after] = [&self.baseline, &self.current]
             .map(|run| run.benchmarks.iter().map(|known| &known.benchmark_id).sorted_unstable().dedup().collect_vec());
         let had_turn = |id: &CaseId| before.binary_search(&id).is_ok() && after.binary_search(&id).is_ok();
@@ -149,7 +149,7 @@ impl Sides {
     }
 
     /// What was compared, the tree here as the current side. The load is that of the last minute.
-    pub fn judged(&self) -> JudgedSides {
+    pub fn judged_sides(&self) -> JudgedSides {
         let mut current = Run { benchmarks: Vec::new(), ..self.current.clone() };
         current.environment.state = Some(rsb_probe::state());
         JudgedSides::of(&[], &[current])

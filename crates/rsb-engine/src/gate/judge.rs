@@ -11,7 +11,7 @@ use rsb_store::import::{self, ImportError};
 use rsb_store::{Baselines, ReadError, RecordedFile, Store, read_criterion_dir, read_recorded};
 
 use super::latest::latest;
-use super::named::{before_latest, criterion_dir, expanded};
+use super::named::{before_latest, criterion_dir, expand_pattern};
 use super::notes;
 use crate::directories::PolicyPath;
 use crate::policy::{self, ControlSet, Thresholds};
@@ -111,7 +111,7 @@ impl Judge {
     /// # Errors
     /// When one cannot be read, or is named twice.
     pub fn sides(&self, named: &[String]) -> Result<Vec<Run>, EngineError> {
-        let named: &[String] = &named.iter().flat_map(|text| self.expanded(text)).collect::<Vec<_>>();
+        let named: &[String] = &named.iter().flat_map(|text| self.expand_side(text)).collect::<Vec<_>>();
         let sides: Result<Vec<Vec<Run>>, EngineError> = named.iter().map(|text| self.side(text)).collect();
         let runs: Vec<Run> = sides?.into_iter().flatten().collect();
         // One thing has several spellings: `x`, `./x`, a link to it.
@@ -133,9 +133,9 @@ impl Judge {
     }
 
     /// What `text` stands for, unless it is the name of a saved baseline: that of a result of Criterion comes after it.
-    fn expanded(&self, text: &str) -> Vec<String> {
+    fn expand_side(&self, text: &str) -> Vec<String> {
         let is_saved = Baselines::new(&self.directories.baselines).list().iter().any(|info| info.name == text);
-        if is_saved || before_latest(text).is_some() { vec![text.to_owned()] } else { expanded(text) }
+        if is_saved || before_latest(text).is_some() { vec![text.to_owned()] } else { expand_pattern(text) }
     }
 
     /// The run measured so many runs before the last one.
@@ -319,11 +319,11 @@ pub fn against_saved(
 /// The verdict that `gate` came to about the same runs by measuring again, where nothing has changed since then, else
 /// `result`, which is what the stored figures say. `files` are those of the baseline and the policy.
 pub fn as_gated(store: &Store, result: ComparisonResult, files: [&Path; 2]) -> ComparisonResult {
-    remeasured(store, &result, files).unwrap_or(result)
+    find_remeasured(store, &result, files).unwrap_or(result)
 }
 
 /// The verdict on the runs of `result` that `gate` came to by measuring again, where nothing has changed since then.
-pub(super) fn remeasured(store: &Store, result: &ComparisonResult, files: [&Path; 2]) -> Option<ComparisonResult> {
+pub(super) fn find_remeasured(store: &Store, result: &ComparisonResult, files: [&Path; 2]) -> Option<ComparisonResult> {
     let changed = |path: &Path| Timestamp::try_from(std::fs::metadata(path).ok()?.modified().ok()?).ok();
     let stored = changed(&store.results_dir().join("runs").join(format!("{}.json", result.current_run_id)))?;
     let newest = files.into_iter().filter_map(changed).fold(stored, Timestamp::max);

@@ -26,7 +26,7 @@ pub fn latest(store: &Store) -> Result<Run, EngineError> {
 ///
 /// # Errors
 /// When there is none, or the index does not answer.
-pub fn latest_for_a_look(store: &Store, listener: &mut Listener<'_>) -> Result<Run, EngineError> {
+pub fn latest_lenient(store: &Store, listener: &mut Listener<'_>) -> Result<Run, EngineError> {
     let run = known_latest(store)?;
     if let Some(doubt) = doubt(store, &run) {
         listener(&Event::note(doubt));

@@ -19,11 +19,11 @@ use rsb_model::{ComparisonResult, Run};
 pub use history::against_history;
 pub use interleaved::{SidePrograms, Sides};
 pub use judge::{Judge, SavedComparison, SideName, against_saved, as_gated, is_itself, is_path, open};
-pub use latest::{latest, latest_for_a_look};
+pub use latest::{latest, latest_lenient};
 pub use named::more_runs;
 pub use paired::Revisions;
 pub use remeasure::unlike_here;
-pub use stored::{StoredRequest, saved_for, stored};
+pub use stored::{StoredRequest, judge_stored, saved_for};
 
 /// How long measuring may take where nobody says anything.
 pub const BUDGET: Duration = Duration::from_mins(3);

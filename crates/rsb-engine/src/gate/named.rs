@@ -15,7 +15,7 @@ pub(super) fn criterion_dir(text: &str) -> Option<(&Path, &str)> {
 
 /// Each side that `text` names: a pattern in the name of a saved result of Criterion (`before-*`) stands for every one that
 /// fits, sorted; anything else for itself. Without a directory, the one of this project is meant, if it has such results.
-pub(super) fn expanded(text: &str) -> Vec<String> {
+pub(super) fn expand_pattern(text: &str) -> Vec<String> {
     let own = own_dir();
     let (dir, name) = match criterion_dir(text) {
         Some((dir, name)) => (dir, name),
@@ -55,7 +55,7 @@ pub(super) fn before_latest(text: &str) -> Option<u32> {
 /// `None` where the sides are something else.
 pub fn more_runs(baseline: &[String], current: &[String]) -> Option<String> {
     let name = |sides: &[String]| {
-        let first = expanded(sides.first()?).into_iter().next()?;
+        let first = expand_pattern(sides.first()?).into_iter().next()?;
         criterion_dir(&first).map(|(dir, name)| (dir.to_owned(), name.to_owned()))
     };
     let ((dir, before), (other_dir, after)) = (name(baseline)?, name(current)?);
@@ -83,11 +83,11 @@ mod tests {
             std::fs::write(case.join("sample.json"), "{}").unwrap();
         }
         let of = |name: &str| format!("{}@{name}", dir.path().display());
-        assert_eq!(expanded(&of("before-*")), [of("before-1"), of("before-2")]);
-        assert_eq!(expanded(&of("nothing-*")), [of("nothing-*")]);
-        assert_eq!(expanded(&of("before-1")), [of("before-1")]);
+        assert_eq!(expand_pattern(&of("before-*")), [of("before-1"), of("before-2")]);
+        assert_eq!(expand_pattern(&of("nothing-*")), [of("nothing-*")]);
+        assert_eq!(expand_pattern(&of("before-1")), [of("before-1")]);
         let plain = dir.path().display().to_string();
-        assert_eq!(expanded(&plain), [plain.as_str()]);
+        assert_eq!(expand_pattern(&plain), [plain.as_str()]);
         let said = more_runs(&[of("before-1")], &[of("after-1")]).unwrap();
         assert!(said.contains("@before-*'") && said.contains("--save-baseline after-1"), "{said}");
         assert!(more_runs(&["quick".to_owned()], &[]).is_none());

@@ -11,7 +11,7 @@ const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(2);
 
 /// The notes on a comparison of `baseline` and `current`, made at `now`.
 pub(super) fn of(baseline: &[Run], current: &[Run], now: Timestamp) -> Vec<ComparisonNote> {
-    let mut notes: Vec<ComparisonNote> = current.iter().take(TOLD).map(|run| judged(run, now)).collect();
+    let mut notes: Vec<ComparisonNote> = current.iter().take(TOLD).map(|run| judged_run_note(run, now)).collect();
     if current.len() > TOLD {
         let text = format!("{} more runs are judged with these", current.len() - TOLD);
         notes.push(ComparisonNote::new(ComparisonNoteCode::JudgedRun, text));
@@ -24,7 +24,7 @@ pub(super) fn of(baseline: &[Run], current: &[Run], now: Timestamp) -> Vec<Compa
     notes
 }
 
-fn judged(run: &Run, now: Timestamp) -> ComparisonNote {
+fn judged_run_note(run: &Run, now: Timestamp) -> ComparisonNote {
     let ended = run.finished.unwrap_or(run.started);
     let done = if run.imported { "written" } else { "measured" };
     let commit = run.environment.git.as_ref().map_or_else(String::new, |git| {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::Context;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 use rsb_model::{BenchmarkResult, Case, ComparisonResult, Event, Outcome, Run};
-use rsb_store::{KeptProgram, NotKept, OF_ANOTHER_PROGRAM, Programs};
+use rsb_store::{KeptProgram, OF_ANOTHER_PROGRAM, ProgramUnavailable, Programs};
 
 use super::interleaved::{SidePrograms, Sides};
 use super::judge::Judge;
@@ -76,8 +76,8 @@ impl<'r> PairedRerun<'r> {
             return Self::NotNeeded;
         }
         let mut why_not = None;
-        let mut found = kept(baseline, &mut why_not);
-        let from = found.as_ref().map(|found| found.run).or_else(|| revised(baseline));
+        let mut found = find_kept_program(baseline, &mut why_not);
+        let from = found.as_ref().map(|found| found.run).or_else(|| rebuildable_run(baseline));
         let cases = from.map_or_else(Vec::new, |from| suspects(result, from, current));
         if from.is_some() && cases.is_empty() {
             return Self::NotNeeded;
@@ -116,10 +116,10 @@ impl ReadyRerun<'_> {
             since: baseline.program.since(),
         });
         // Both sides run here, where the current run was planned.
-        let before = WorkerCommand::of(baseline.program.executable()).slowed(from.slowdown().map(str::to_owned));
+        let before = WorkerCommand::of(baseline.program.executable()).with_slowdown(from.slowdown().map(str::to_owned));
         let before = before.planned_on(&current.devices);
         let after = WorkerCommand::this_program().context("cannot find this program to start workers")?;
-        let after = after.slowed(current.slowdown().map(str::to_owned)).planned_on(&current.devices);
+        let after = after.with_slowdown(current.slowdown().map(str::to_owned)).planned_on(&current.devices);
         let doubt = doubt(cases.len(), current);
         let programs = SidePrograms::Workers([vec![before], vec![after]]);
         let mut sides = Sides::new(programs, [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
@@ -133,7 +133,7 @@ impl ReadyRerun<'_> {
 }
 
 /// The latest run of the baseline whose program is kept here. The first reason why one is not run goes to `why_not`.
-fn kept<'r>(baseline: &'r [Run], why_not: &mut Option<String>) -> Option<BaselineProgram<'r>> {
+fn find_kept_program<'r>(baseline: &'r [Run], why_not: &mut Option<String>) -> Option<BaselineProgram<'r>> {
     let programs = match Programs::of_user() {
         Ok(programs) => programs,
         Err(error) => {
@@ -144,7 +144,7 @@ fn kept<'r>(baseline: &'r [Run], why_not: &mut Option<String>) -> Option<Baselin
     for run in baseline.iter().rev() {
         match programs.find(run) {
             Ok(program) => return Some(BaselineProgram { program, run, revision: None }),
-            Err(NotKept::Never) => {}
+            Err(ProgramUnavailable::Never) => {}
             Err(why) => _ = why_not.get_or_insert_with(|| why.to_string()),
         }
     }
@@ -152,7 +152,7 @@ fn kept<'r>(baseline: &'r [Run], why_not: &mut Option<String>) -> Option<Baselin
 }
 
 /// The latest run of the baseline whose program can be built again: this program made it from a revision.
-fn revised(baseline: &[Run]) -> Option<&Run> {
+fn rebuildable_run(baseline: &[Run]) -> Option<&Run> {
     baseline.iter().rev().find(|run| run.program.is_some() && run.environment.revision().is_some())
 }
 

@@ -75,10 +75,10 @@ fn doubtful(judge: &Judge, baseline: &[Run], run: &Run, here: &Environment) -> V
 
 fn measure_again(plan: &Plan, run: &mut Run, left: Duration, listener: &mut Listener<'_>) -> Result<(), EngineError> {
     let profile = run.profile.parse().unwrap_or(Profile::Quick);
-    let mut settings = Settings { replicates: Count::asked(AGAINST_BASELINE.step), ..Settings::of(profile) };
+    let mut settings = Settings { replicates: Count::exactly(AGAINST_BASELINE.step), ..Settings::of(profile) };
     settings.limits.suite = left;
     let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
-    let command = command.slowed(run.slowdown().map(str::to_owned)).planned_on(&run.devices);
+    let command = command.with_slowdown(run.slowdown().map(str::to_owned)).planned_on(&run.devices);
     let mut more = Run { benchmarks: Vec::new(), ..run.clone() };
     measure::measure(plan, &settings, &command, &run.environment, &mut |event| {
         if let Event::CaseUpdated(result) = event {

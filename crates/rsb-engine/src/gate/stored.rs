@@ -35,7 +35,7 @@ pub struct StoredRequest<'a> {
 ///
 /// # Errors
 /// When a side cannot be read.
-pub fn stored(
+pub fn judge_stored(
     judge: &Judge,
     request: &StoredRequest<'_>,
     listener: &mut Listener<'_>,
@@ -44,33 +44,33 @@ pub fn stored(
     let current = match current(judge, &request.current) {
         Ok(runs) => judge.place(SideName::Current, runs),
         Err(error) if error.kind == ErrorKind::NoVerdict => {
-            return nothing(judge, &[], (MissingSide::Run, &format!("{:#}", error.error)));
+            return no_verdict(judge, &[], (MissingSide::Run, &format!("{:#}", error.error)));
         }
         Err(error) => return Err(error),
     };
     if let Some((text, other)) = same_source(&request.current, &request.baseline) {
         let why = format!("`{text}` and `{other}` are the same file or directory: nothing was measured in between");
-        return nothing(judge, &current, (MissingSide::OtherRun, &why));
+        return no_verdict(judge, &current, (MissingSide::OtherRun, &why));
     }
     let saved = if request.baseline.is_empty() { saved_for(judge, &current) } else { Ok(named) };
     let baseline = match saved {
         Ok(runs) => runs,
         Err(error) if error.kind == ErrorKind::NoVerdict => {
-            return nothing(judge, &current, (MissingSide::Baseline, &format!("{:#}", error.error)));
+            return no_verdict(judge, &current, (MissingSide::Baseline, &format!("{:#}", error.error)));
         }
         Err(error) => return Err(error),
     };
     if let Some(why) = is_itself(&baseline, &current) {
-        return nothing(judge, &current, (MissingSide::OtherRun, &why));
+        return no_verdict(judge, &current, (MissingSide::OtherRun, &why));
     }
     if let Some(revisions) = request.revisions {
         let made = baseline.iter().filter_map(|run| run.environment.revision()).sorted_unstable().dedup().collect_vec();
         if let Some(why) = made.into_iter().find_map(|commit| revisions.check(commit).err()) {
-            return nothing(judge, &current, (MissingSide::Revision, &why));
+            return no_verdict(judge, &current, (MissingSide::Revision, &why));
         }
     }
     judge.check(&baseline, &current)?;
-    for sentence in machine_lock::disturbed(baseline.iter().chain(&current)) {
+    for sentence in machine_lock::shared_run_warnings(baseline.iter().chain(&current)) {
         listener(&Event::note(sentence));
     }
     let sides = JudgedSides::of(&baseline, &current);
@@ -104,7 +104,7 @@ fn again(
     let ([run], true, false) = (current, request.baseline.is_empty(), judge.asks_across()) else { return None };
     let file = Baselines::new(&judge.directories.baselines).path_of(&Fingerprint::of(&run.environment), &run.suite);
     let result = judge.judge(baseline, current);
-    let kept = super::judge::remeasured(&judge.store, &result, [&file, judge.directories.policy.path()])?;
+    let kept = super::judge::find_remeasured(&judge.store, &result, [&file, judge.directories.policy.path()])?;
     // Another judge is another question: the baseline and the policy of a merge base, or those of the tree.
     let judges = |note: &&ComparisonNote| note.code == ComparisonNoteCode::MergeBase;
     if kept.notes.iter().find(judges) != judge.base_note().as_ref() {
@@ -193,7 +193,7 @@ fn current(judge: &Judge, named: &[String]) -> Result<Vec<Run>, EngineError> {
 }
 
 /// Nothing to compare with: no verdict, and a document that says so.
-fn nothing(judge: &Judge, current: &[Run], (lack, why): (MissingSide, &str)) -> Result<Judgment, EngineError> {
+fn no_verdict(judge: &Judge, current: &[Run], (lack, why): (MissingSide, &str)) -> Result<Judgment, EngineError> {
     // Without a run nothing tells whether a pattern is meant for the cases of another tool.
     if !current.is_empty() {
         judge.check(&[], current)?;

@@ -8,8 +8,8 @@ use anyhow::Context;
 use rsb_model::{CaseId, Outcome, Reason};
 use rsb_store::import::{self, Format};
 
-use super::executables::answered;
-use super::{LISTING, Measured};
+use super::executables::run_to_success;
+use super::{LISTING, SamplesByCase};
 use crate::judged;
 
 /// What stands for the file that the command writes; without it, what it prints is read.
@@ -51,20 +51,20 @@ impl CommandBenches {
     }
 
     /// Runs the command once: the samples of every case that it measured.
-    pub(super) fn measure(&self, scratch: &Path, limit: Duration) -> Result<Measured, Reason> {
+    pub(super) fn measure(&self, scratch: &Path, limit: Duration) -> Result<SamplesByCase, Reason> {
         let BenchCommand { bench, format, .. } = &self.command;
         let failed = |why: String| {
             Reason::new(format!("the command `{bench}`"), why, "run it by hand in the tree of its revision to see more")
         };
         let file = scratch.join("output");
         let mut command = shell(&bench.replace(OUTPUT, &file.display().to_string()), &self.tree);
-        let output = answered(&mut command, limit).map_err(failed)?;
+        let output = run_to_success(&mut command, limit).map_err(failed)?;
         if !bench.contains(OUTPUT) {
             std::fs::write(&file, &output.stdout)
                 .map_err(|error| failed(format!("no room for its output: {error}")))?;
         }
         let run = import::import(&file, Some(*format)).map_err(|error| failed(error.to_string()))?;
-        let mut measured = Measured::new();
+        let mut measured = SamplesByCase::new();
         for result in run.benchmarks.into_iter().filter(|result| result.outcome == Outcome::Measured) {
             let mut samples = result.samples.into_iter();
             let Some(mut all) = samples.next() else { continue };

@@ -26,7 +26,7 @@ fn limit(command: &mut Command, time: Duration) {
 
 /// The only case in the `table`.
 pub(super) fn samples(table: &str) -> Result<Samples, String> {
-    let mut cases = measured(table);
+    let mut cases = parse_table(table);
     match (cases.pop(), cases.len()) {
         (Some((_, samples)), 0) => Ok(samples),
         (_, others) => Err(format!("Divan measured {others} cases in place of one")),
@@ -34,7 +34,7 @@ pub(super) fn samples(table: &str) -> Result<Samples, String> {
 }
 
 /// The cases in the `table`, each by its path `crate::module::function::argument`, and what is told of them.
-pub(super) fn measured(table: &str) -> Vec<(String, Samples)> {
+pub(super) fn parse_table(table: &str) -> Vec<(String, Samples)> {
     let mut found = Vec::new();
     let mut path: Vec<&str> = Vec::new();
     for line in table.lines() {
@@ -114,7 +114,7 @@ sorting        fastest       │ slowest       │ median        │ mean       
       ╰─ u32   0.25 ns       │ 1 ns          │ 0.5 ns        │ 0.6 ns        │ 100     │ 409600
 ";
         let found: Vec<(String, Vec<f64>)> =
-            measured(table).into_iter().map(|(id, samples)| (id, samples.times_ns)).collect();
+            parse_table(table).into_iter().map(|(id, samples)| (id, samples.times_ns)).collect();
         let expected = [
             ("sorting::fib::10", [318.2, 320.1]),
             ("sorting::fib::two words", [2e6, 2.5e6]),

@@ -53,10 +53,10 @@ impl HarnessKind {
     }
 
     /// The cases in what was said then.
-    fn listed(self, said: &str) -> Vec<String> {
+    fn parse_list(self, said: &str) -> Vec<String> {
         match self {
             Self::Criterion(_) => said.lines().filter_map(listed_name).map(str::to_owned).collect(),
-            Self::Divan => divan::measured(said).into_iter().map(|(name, _)| name).collect(),
+            Self::Divan => divan::parse_table(said).into_iter().map(|(name, _)| name).collect(),
         }
     }
 }
@@ -108,7 +108,7 @@ impl Executables {
                     let case = ListedCase { place: *place, name: name.clone(), is_slow: AtomicBool::new(false) };
                     listed.cases.insert(id, case);
                 }
-                _ => listed.left_out.push((executable.target.clone(), unspeakable(&executable.target, name))),
+                _ => listed.left_out.push((executable.target.clone(), invalid_case_name(&executable.target, name))),
             }
         }
         listed
@@ -131,8 +131,8 @@ impl Executables {
     }
 
     /// Where the program of `executable` is stored.
-    pub(crate) fn stored(&self, executable: &BenchExecutable) -> PathBuf {
-        self.side.as_ref().map_or_else(|| executable.program.clone(), |side| side.stored(&executable.program))
+    pub(crate) fn stored_program(&self, executable: &BenchExecutable) -> PathBuf {
+        self.side.as_ref().map_or_else(|| executable.program.clone(), |side| side.stored_path(&executable.program))
     }
 
     /// The command that starts `executable` as `cargo bench` does, its own tree and outputs in place.
@@ -164,7 +164,8 @@ impl Executables {
             harness.ask_to_list(&mut command);
             // A program without a harness ignores what it is asked and works until the limit: it is not asked again.
             let left = LISTING.saturating_sub(began.elapsed());
-            let names = answered(&mut command, left).map(|output| harness.listed(&output.stdout)).unwrap_or_default();
+            let names =
+                run_to_success(&mut command, left).map(|output| harness.parse_list(&output.stdout)).unwrap_or_default();
             if !names.is_empty() {
                 return Ok((harness, names));
             }
@@ -213,7 +214,7 @@ impl Executables {
             HarnessKind::Divan => divan::ask_for(&mut command, name),
         }
         let began = Instant::now();
-        let ended = answered(&mut command, limit);
+        let ended = run_to_success(&mut command, limit);
         // Where that is why it was cut off, it is asked for otherwise.
         case.is_slow.fetch_or(began.elapsed() > SLOW, Ordering::Relaxed);
         let output = ended.map_err(failed)?;
@@ -254,13 +255,13 @@ fn listed_name(line: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-fn unspeakable(target: &str, name: &str) -> Reason {
+fn invalid_case_name(target: &str, name: &str) -> Reason {
     let why = format!("its case `{}` has no name of its own, or one with control characters", name.escape_debug());
     Reason::new(format!("bench target `{target}`"), why, "give the case another name")
 }
 
 /// What `command` said when it ended well within `limit`; else why it did not.
-pub(super) fn answered(command: &mut Command, limit: Duration) -> Result<ChildOutput, String> {
+pub(super) fn run_to_success(command: &mut Command, limit: Duration) -> Result<ChildOutput, String> {
     let program = command.get_program().to_owned();
     let output = timed_child::run(command, Stderr::Keep, limit)
         .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
@@ -299,7 +300,7 @@ mod tests {
     }
 
     /// Scripts in place of executables, with what each lists when it is asked as Criterion.
-    fn listed(scripts: &[(&str, &str)]) -> (tempfile::TempDir, Executables) {
+    fn list_scripts(scripts: &[(&str, &str)]) -> (tempfile::TempDir, Executables) {
         let dir = tempfile::tempdir().unwrap();
         let executables = scripts.iter().map(|(target, list)| {
             let program = dir.path().join(target);
@@ -314,8 +315,11 @@ mod tests {
 
     #[test]
     fn a_name_that_two_executables_have_gets_the_target_before_it() {
-        let (_dir, listed) =
-            listed(&[("one", "sum: benchmark\\nfib: benchmark\\n"), ("two", "sum: benchmark\\n"), ("bare", "hello")]);
+        let (_dir, listed) = list_scripts(&[
+            ("one", "sum: benchmark\\nfib: benchmark\\n"),
+            ("two", "sum: benchmark\\n"),
+            ("bare", "hello"),
+        ]);
         let ids: Vec<&str> = listed.ids().map(CaseId::as_str).collect();
         assert_eq!(ids, ["fib", "one/sum", "two/sum"]);
         assert_eq!(listed.of(&"two/sum".parse().unwrap()).unwrap().target, "two");

@@ -41,7 +41,7 @@ pub enum Benches {
 }
 
 /// What one process measured: its samples, by the cases that it had.
-type Measured = BTreeMap<CaseId, Samples>;
+type SamplesByCase = BTreeMap<CaseId, Samples>;
 
 impl Benches {
     /// The cases that there are.
@@ -72,11 +72,11 @@ impl Benches {
 
     /// Measures `case` in a fresh process, with what it leaves in `scratch`; with it, what the process measured besides.
     /// `hurry` where processes of it take longer than they are asked to.
-    fn measure(&self, (case, hurry): (&Case, bool), scratch: &Path, limit: Duration) -> Result<Measured, Reason> {
+    fn measure(&self, (case, hurry): (&Case, bool), scratch: &Path, limit: Duration) -> Result<SamplesByCase, Reason> {
         match self {
             Self::Executables(executables) => {
                 let samples = executables.measure((&case.id, hurry), scratch, limit)?;
-                Ok(Measured::from([(case.id.clone(), samples)]))
+                Ok(SamplesByCase::from([(case.id.clone(), samples)]))
             }
             Self::Command(command) => command.measure(scratch, limit),
         }

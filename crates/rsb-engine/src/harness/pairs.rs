@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use rsb_model::{Case, CaseId, DeviceType, Fields, Reason, Samples};
 
-use super::{Benches, Measured};
-use crate::measure::{Cost, PairSource, Replicate, Settings, WorkerError, interrupt};
+use super::{Benches, SamplesByCase};
+use crate::measure::{PairSource, Replicate, ReplicateCost, Settings, WorkerError, interrupt};
 
 /// Processes of each side in a pair, as long as they are short. The fastest sample of them is the side's figure: on a busy
 /// machine with two threads, ratios of two builds of one source spread by 8.7 % of four processes of 50 ms, and by 23 %
@@ -24,7 +24,7 @@ pub struct BenchPairs<'a> {
     scratch: tempfile::TempDir,
     /// What the last process of each side measured of other cases, by the number of its replicate: a command measures every
     /// case at once, and is run once for all of them.
-    known: [Option<(u32, Measured)>; 2],
+    known: [Option<(u32, SamplesByCase)>; 2],
 }
 
 impl<'a> BenchPairs<'a> {
@@ -38,8 +38,13 @@ impl<'a> BenchPairs<'a> {
     }
 
     /// Adds a process of one side to what it has measured of `case`.
-    fn add(&mut self, part: &mut Part, case: &Case, (replicate, left): (u32, Duration)) -> Result<(), WorkerError> {
-        if interrupt::asked() {
+    fn add(
+        &mut self,
+        part: &mut SideSamples,
+        case: &Case,
+        (replicate, left): (u32, Duration),
+    ) -> Result<(), WorkerError> {
+        if interrupt::is_requested() {
             return Err(WorkerError::Interrupted);
         }
         let began = Instant::now();
@@ -47,7 +52,7 @@ impl<'a> BenchPairs<'a> {
             Some(samples) => samples,
             None => self.run((part.which, part.hurry), case, (replicate, left))?,
         };
-        rsb_stats::location(&samples).map_err(|error| failed(&case.id, &error.to_string()))?;
+        rsb_stats::location(&samples).map_err(|error| case_failure(&case.id, &error.to_string()))?;
         for (&iters, &time) in samples.iters.iter().zip(&samples.times_ns) {
             part.samples.push(iters, time);
         }
@@ -69,9 +74,9 @@ impl<'a> BenchPairs<'a> {
     ) -> Result<Samples, WorkerError> {
         let limit = self.settings.limit_of(case).min(left);
         let home = tempfile::tempdir_in(self.scratch.path());
-        let home = home.map_err(|error| failed(&case.id, &format!("no room for its result: {error}")))?;
+        let home = home.map_err(|error| case_failure(&case.id, &format!("no room for its result: {error}")))?;
         let ended = self.sides[which].measure((case, hurry), home.path(), limit);
-        if interrupt::asked() {
+        if interrupt::is_requested() {
             return Err(WorkerError::Interrupted); // It may have died of it.
         }
         let mut measured = ended.map_err(WorkerError::Failed)?;
@@ -79,12 +84,12 @@ impl<'a> BenchPairs<'a> {
         if !measured.is_empty() {
             self.known[which] = Some((replicate, measured));
         }
-        samples.ok_or_else(|| failed(&case.id, "the command measured other cases this time"))
+        samples.ok_or_else(|| case_failure(&case.id, "the command measured other cases this time"))
     }
 }
 
 impl PairSource for BenchPairs<'_> {
-    fn pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)> {
+    fn measure_pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let is_slow = |pairs: &Self| pairs.sides.iter().any(|side| side.is_slow(case));
         let hurry = is_slow(self);
         let measured = self.take_turns(case, turn, hurry);
@@ -92,9 +97,9 @@ impl PairSource for BenchPairs<'_> {
         if measured.is_err() && !hurry && is_slow(self) { self.take_turns(case, turn, true) } else { measured }
     }
 
-    fn one(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError> {
+    fn measure_side(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError> {
         let hurry = self.sides[which].is_slow(case);
-        let mut part = Part::new(which, turn.0, hurry);
+        let mut part = SideSamples::new(which, turn.0, hurry);
         self.add(&mut part, case, turn)?;
         Ok(part.replicate())
     }
@@ -109,7 +114,7 @@ impl BenchPairs<'_> {
         hurry: bool,
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let began = Instant::now();
-        let mut parts = [0, 1].map(|which| Part::new(which, turn.0, hurry));
+        let mut parts = [0, 1].map(|which| SideSamples::new(which, turn.0, hurry));
         for round in 0..TURNS {
             // Who is first finds the machine as the other does not.
             let first = ((turn.0 + round) % 2) as usize;
@@ -120,19 +125,19 @@ impl BenchPairs<'_> {
                 break;
             }
         }
-        Ok(parts.map(Part::replicate))
+        Ok(parts.map(SideSamples::replicate))
     }
 }
 
 /// What one side measured of a pair.
-struct Part {
+struct SideSamples {
     which: usize,
     hurry: bool,
     samples: Samples,
     total: Duration,
 }
 
-impl Part {
+impl SideSamples {
     fn new(which: usize, replicate: u32, hurry: bool) -> Self {
         Self { which, hurry, samples: Samples::new(replicate), total: Duration::ZERO }
     }
@@ -144,13 +149,13 @@ impl Part {
             fields: Fields::new(),
             device_type: DeviceType::Cpu,
             warm_up: 0,
-            cost: Cost { prepare: Duration::ZERO, measure: inside, total: self.total },
+            cost: ReplicateCost { prepare: Duration::ZERO, measure: inside, total: self.total },
             telemetry: None,
             clock_ramp: None,
         }
     }
 }
 
-fn failed(id: &CaseId, why: &str) -> WorkerError {
+fn case_failure(id: &CaseId, why: &str) -> WorkerError {
     WorkerError::Failed(Reason::new(format!("case {id}"), why, "run the benchmark alone to see more"))
 }

@@ -9,7 +9,7 @@ use rsb_model::{
 };
 use serde_json::{Map, Value, json};
 
-use super::session::{Cost, Replicate};
+use super::session::{Replicate, ReplicateCost};
 use super::telemetry;
 use crate::factors;
 
@@ -72,7 +72,7 @@ fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
         case.params.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect::<Map<_, _>>().into(),
     );
     if !progress.replicates.is_empty() {
-        let milliseconds = |of: fn(&Cost) -> std::time::Duration| {
+        let milliseconds = |of: fn(&ReplicateCost) -> std::time::Duration| {
             let total: f64 = progress.replicates.iter().map(|replicate| of(&replicate.cost).as_secs_f64() * 1e3).sum();
             json!((total * 100.0).round() / 100.0)
         };
@@ -81,7 +81,7 @@ fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
         metadata.insert("estimator".into(), json!(rsb_stats::ESTIMATOR));
         metadata.insert("prepare_ms".into(), milliseconds(|cost| cost.prepare));
         metadata.insert("measure_ms".into(), milliseconds(|cost| cost.measure));
-        metadata.insert("harness_ms".into(), milliseconds(Cost::harness));
+        metadata.insert("harness_ms".into(), milliseconds(ReplicateCost::harness));
         let known: Vec<_> = progress.replicates.iter().map(|replicate| replicate.telemetry.clone()).collect();
         telemetry::record(&mut metadata, &known);
     }
@@ -100,7 +100,7 @@ fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
 
 /// Returns `result`, which a Python program measured on this machine, with the machine, the software that such a function may
 /// depend on, and the spread of its samples.
-pub fn completed(mut result: BenchmarkResult, environment: &Environment) -> BenchmarkResult {
+pub fn complete(mut result: BenchmarkResult, environment: &Environment) -> BenchmarkResult {
     let times: Vec<f64> = result.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten().collect();
     result.statistics = rsb_stats::statistics(&times);
     result.environment = EnvironmentSummary::of(environment);
@@ -131,8 +131,8 @@ pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResu
         return extended;
     }
     let first = result.samples.iter().map(|samples| samples.replicate + 1).max().unwrap_or(0);
-    let mut known = telemetry::recorded(&result.metadata, result.samples.len());
-    known.extend(telemetry::recorded(&more.metadata, more.samples.len()));
+    let mut known = telemetry::replicate_telemetry(&result.metadata, result.samples.len());
+    known.extend(telemetry::replicate_telemetry(&more.metadata, more.samples.len()));
     telemetry::record(&mut extended.metadata, &known);
     for (replicate, samples) in (first..).zip(&more.samples) {
         extended.samples.push(Samples { replicate, ..samples.clone() });
@@ -140,7 +140,7 @@ pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResu
     let times: Vec<f64> =
         extended.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten().collect();
     extended.statistics = rsb_stats::statistics(&times);
-    let figures = joined(&by_replicate_of(result), &by_replicate_of(more));
+    let figures = join_figures(&by_replicate_of(result), &by_replicate_of(more));
     for (fields, new) in extended.results.iter_mut().zip(&more.results) {
         let warm_up = [&*fields, new].iter().filter_map(|side| side.number("warmup_runs")).sum();
         set_figures(fields, &figures);
@@ -185,7 +185,7 @@ fn by_replicate_of(result: &BenchmarkResult) -> Figures {
     kept.and_then(|kept| serde::Deserialize::deserialize(kept).ok()).unwrap_or_default()
 }
 
-fn joined(old: &Figures, new: &Figures) -> Figures {
+fn join_figures(old: &Figures, new: &Figures) -> Figures {
     let mut joined = old.clone();
     for (name, values) in new {
         joined.entry(name.clone()).or_default().extend(values);
@@ -237,13 +237,13 @@ mod tests {
             fields: Fields::new().with("dtype", "f32").with("gflops", 1e6 / time_ns),
             device_type: DeviceType::Cpu,
             warm_up: 3,
-            cost: Cost::default(),
+            cost: ReplicateCost::default(),
             telemetry: None,
             clock_ramp: None,
         }
     }
 
-    fn measured(times_ns: &[f64]) -> BenchmarkResult {
+    fn measured_result(times_ns: &[f64]) -> BenchmarkResult {
         let replicates = (0..).zip(times_ns).map(|(number, &time_ns)| replicate(number, time_ns)).collect();
         let progress = CaseProgress { replicates, ..CaseProgress::default() };
         result(&case(), &progress, &Environment::default(), Timestamp::UNIX_EPOCH)
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_case_shows_the_median_of_its_replicates() {
-        let result = measured(&[1000.0, 5000.0, 2000.0]);
+        let result = measured_result(&[1000.0, 5000.0, 2000.0]);
         let fields = result.fields().unwrap();
         assert_eq!(
             (fields.number("gflops"), fields.number("num_runs"), fields.text("dtype")),
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn what_was_measured_survives_a_failure_to_measure_it_again() {
-        let before = measured(&[1000.0, 1100.0]);
+        let before = measured_result(&[1000.0, 1100.0]);
         let reason = Reason::new("case", "it crashed", "wait");
         let ended = Some((Outcome::Failed, reason));
         let failed = result(
@@ -327,18 +327,18 @@ mod tests {
         let after = extend(&before, &of(vec![held_back(0), replicate(1, 1000.0)]));
         assert_eq!(after.metadata["throttled_replicates"], json!([1, 2]));
         assert_eq!(after.metadata["notes"].as_array().unwrap().len(), 1, "said once");
-        let measured = measured(&[1000.0]);
+        let measured = measured_result(&[1000.0]);
         assert!(measured.metadata.get("telemetry").is_none() && measured.metadata.get("notes").is_none());
     }
 
     #[test]
     fn more_replicates_join_the_others() {
-        let extended = extend(&measured(&[1000.0, 1000.0]), &measured(&[4000.0]));
+        let extended = extend(&measured_result(&[1000.0, 1000.0]), &measured_result(&[4000.0]));
         let numbers: Vec<u32> = extended.samples.iter().map(|samples| samples.replicate).collect();
         assert_eq!(numbers, [0, 1, 2]);
         assert_eq!(extended.fields().unwrap().number("gflops"), Some(1000.0), "two of three say so");
         assert_eq!(extended.fields().unwrap().number("num_runs"), Some(12.0));
-        let outvoted = extend(&measured(&[1000.0, 1000.0]), &measured(&[4000.0, 4000.0, 4000.0]));
+        let outvoted = extend(&measured_result(&[1000.0, 1000.0]), &measured_result(&[4000.0, 4000.0, 4000.0]));
         assert_eq!(outvoted.fields().unwrap().number("gflops"), Some(250.0), "every replicate counts once");
         assert_eq!(extended.metadata["replicates"], json!(3));
     }

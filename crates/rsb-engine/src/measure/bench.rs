@@ -5,9 +5,9 @@ use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Outcome, Profile, Sampl
 
 use super::assemble::{self, CaseProgress};
 use super::client::{Finished, Worker, WorkerError};
-use super::session::{Ask, Cost, Replicate, drive};
+use super::session::{Replicate, ReplicateCost, SampleRequest, drive};
 use super::settings::{self, MIN_SAMPLES, Settings};
-use super::tape::{DeviceTime, Tape, TimeFormatter};
+use super::tape::{DeviceTime, SampleRecorder, TimeFormatter};
 use super::tell;
 use crate::Listener;
 use crate::plan::{Machine, Plan, PlanError, Selection};
@@ -19,7 +19,7 @@ use crate::worker_command::WorkerCommand;
 /// When this program cannot be started as a worker.
 pub fn run(plan: &Plan, environment: &rsb_model::Environment, listener: &mut Listener<'_>) -> std::io::Result<()> {
     let command = WorkerCommand::this_program()?.planned_on(&plan.run_devices());
-    let tape = Tape::default();
+    let tape = SampleRecorder::default();
     let mut criterion = Criterion::default()
         .without_plots()
         .with_measurement(DeviceTime { tape: tape.clone(), shown: TimeFormatter::default() })
@@ -50,7 +50,7 @@ fn is_measuring() -> bool {
 /// `None` when Criterion did not measure it: filtered out, listed, or only tested.
 fn measure(
     criterion: &mut Criterion<DeviceTime>,
-    tape: &Tape,
+    tape: &SampleRecorder,
     command: &WorkerCommand,
     case: &Case,
 ) -> Option<CaseProgress> {
@@ -63,7 +63,7 @@ fn measure(
             Some((worker, _)) => worker,
             none @ None => &mut none.insert(Worker::start(command, case, limit)?).0,
         };
-        let Ask::Sample(iters) = ask else { return Ok(0.0) };
+        let SampleRequest::Sample(iters) = ask else { return Ok(0.0) };
         let time_ns = worker.sample(iters)?;
         tape.push(iters, time_ns);
         Ok(time_ns)
@@ -86,7 +86,10 @@ fn few_samples_of(case: &Case) -> Option<usize> {
     settings::is_long(case).then_some(MIN_SAMPLES)
 }
 
-fn finish(worker: Option<(Worker, rsb_model::DeviceType)>, tape: &Tape) -> Result<Option<Replicate>, WorkerError> {
+fn finish(
+    worker: Option<(Worker, rsb_model::DeviceType)>,
+    tape: &SampleRecorder,
+) -> Result<Option<Replicate>, WorkerError> {
     let (calls, warm_up) = tape.samples();
     let Some((worker, device_type)) = worker.filter(|_| !calls.is_empty()) else { return Ok(None) };
     let mut samples = Samples::new(0);
@@ -95,7 +98,15 @@ fn finish(worker: Option<(Worker, rsb_model::DeviceType)>, tape: &Tape) -> Resul
     }
     let Ok(time_ns) = rsb_stats::location(&samples) else { return Ok(None) };
     let Finished { fields, telemetry } = worker.finish(time_ns)?;
-    Ok(Some(Replicate { samples, fields, device_type, warm_up, cost: Cost::default(), telemetry, clock_ramp: None }))
+    Ok(Some(Replicate {
+        samples,
+        fields,
+        device_type,
+        warm_up,
+        cost: ReplicateCost::default(),
+        telemetry,
+        clock_ramp: None,
+    }))
 }
 
 /// What a bench target of `suite` is to measure. On GPUs alone, each backend of this build that has none is asked for
@@ -112,7 +123,7 @@ pub fn selections_of(suite: Suite, profile: Profile, machine: &Machine) -> Vec<S
 ///
 /// # Errors
 /// When one of them names what does not exist.
-pub fn planned(selections: &[Selection], machine: &Machine) -> Result<Plan, PlanError> {
+pub fn plan_all(selections: &[Selection], machine: &Machine) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
     for selection in selections {
         let part = crate::plan::plan(selection, machine)?;

@@ -98,7 +98,7 @@ impl Worker {
     /// When it cannot start, cannot run the case here, or breaks.
     pub fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<(Self, DeviceType), WorkerError> {
         let command = worker_of(command, case).map_err(WorkerError::Skipped)?;
-        Self::prepared(&command, case, (limit, |_| true))
+        Self::spawn_and_prepare(&command, case, (limit, |_| true))
     }
 
     /// As [`start`](Self::start), run by a tool with these arguments before those of the worker. What the tool says itself is
@@ -117,10 +117,10 @@ impl Worker {
         args.extend(worker.args);
         let command = WorkerCommand { program: tool.to_owned(), args, ..worker };
         // An answer is an object.
-        Self::prepared(&command, case, (limit, |line| line.starts_with('{')))
+        Self::spawn_and_prepare(&command, case, (limit, |line| line.starts_with('{')))
     }
 
-    fn prepared(
+    fn spawn_and_prepare(
         command: &WorkerCommand,
         case: &Case,
         (limit, is_heard): (Duration, fn(&str) -> bool),
@@ -141,7 +141,7 @@ impl Worker {
                 worker.cpu = here.and_then(|options| CpuPowerWatch::begin(&options).ok());
                 Ok((worker, device_type))
             }
-            other => Err(worker.unexpected(&other)),
+            other => Err(worker.unexpected_response(&other)),
         }
     }
 
@@ -206,7 +206,7 @@ impl Worker {
         }
         match self.ask(&Request::Sample { iters })? {
             Response::Sampled { time_ns } => Ok(time_ns),
-            other => Err(self.unexpected(&other)),
+            other => Err(self.unexpected_response(&other)),
         }
     }
 
@@ -224,7 +224,7 @@ impl Worker {
         }
         match asked? {
             Response::Counted { instructions } => Ok(instructions),
-            other => Err(self.unexpected(&other)),
+            other => Err(self.unexpected_response(&other)),
         }
     }
 
@@ -235,13 +235,13 @@ impl Worker {
     pub fn leave(mut self) -> Result<(), WorkerError> {
         self.stdin = None;
         loop {
-            if interrupt::asked() {
+            if interrupt::is_requested() {
                 return Err(WorkerError::Interrupted);
             }
             let left = self.deadline.saturating_duration_since(Instant::now());
             match wait_until(left.min(GLANCE), || self.child.try_wait().ok().flatten()) {
                 Some(status) if status.success() => return Ok(()),
-                Some(_) => return Err(self.died()),
+                Some(_) => return Err(self.death_error()),
                 None if left.is_zero() => return Err(self.too_slow()),
                 None => {}
             }
@@ -269,7 +269,7 @@ impl Worker {
                 }
                 Ok(Finished { fields, telemetry })
             }
-            other => Err(self.unexpected(&other)),
+            other => Err(self.unexpected_response(&other)),
         }
     }
 
@@ -279,7 +279,7 @@ impl Worker {
             self.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(line.as_bytes()))
         });
         if asked.is_err() {
-            return Err(self.died());
+            return Err(self.death_error());
         }
         match self.wait()? {
             Response::Skipped { reason } => Err(WorkerError::Skipped(reason)),
@@ -291,7 +291,7 @@ impl Worker {
 
     fn wait(&mut self) -> Result<Response, WorkerError> {
         loop {
-            if interrupt::asked() {
+            if interrupt::is_requested() {
                 return Err(WorkerError::Interrupted);
             }
             let left = self.deadline.saturating_duration_since(Instant::now());
@@ -305,7 +305,7 @@ impl Worker {
                         ))
                     });
                 }
-                Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Err(self.died()),
+                Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Err(self.death_error()),
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(self.too_slow()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -322,7 +322,7 @@ impl Worker {
         WorkerError::Failed(Reason::new(self.what(), why, "choose a smaller size, or a longer limit with --timeout"))
     }
 
-    fn died(&mut self) -> WorkerError {
+    fn death_error(&mut self) -> WorkerError {
         let ended = self.wait_briefly();
         self.kill_group(); // Whatever it started has lost its master.
         let why = match ended {
@@ -336,7 +336,7 @@ impl Worker {
         ))
     }
 
-    fn unexpected(&self, response: &Response) -> WorkerError {
+    fn unexpected_response(&self, response: &Response) -> WorkerError {
         WorkerError::Failed(Reason::new(
             self.what(),
             format!("its worker answered out of turn: {response:?}"),
@@ -505,7 +505,7 @@ mod tests {
             driver: None,
         };
         let devices = [gpu(0, "0000:03:00.0"), gpu(3, "0000:c3:00.0"), gpu(4, "")];
-        let command = shell("").slowed(Some("vllm=2".into())).planned_on(&devices);
+        let command = shell("").with_slowdown(Some("vllm=2".into())).planned_on(&devices);
         for (device, address) in [("rocm:3", Some("0000:c3:00.0")), ("rocm:4", None), ("rocm:7", None), ("cpu:0", None)]
         {
             let case = Case {

@@ -16,7 +16,7 @@ use crate::worker_command::WorkerCommand;
 
 /// So many instructions are counted together, or more: the few hundred that surround the iterations are then nothing
 /// beside them. No clock decides how many iterations that are, so that the same program is counted alike each time.
-const ENOUGH: u64 = 10_000_000;
+const MIN_INSTRUCTIONS: u64 = 10_000_000;
 /// The counters see interrupts, too: the least of so many counts has the fewest.
 const TRIES: usize = 3;
 
@@ -60,10 +60,10 @@ impl InstructionCounter {
         let mut iters = 1;
         loop {
             let total = self.total(command, case, (iters, limit))?;
-            if total >= ENOUGH {
+            if total >= MIN_INSTRUCTIONS {
                 return Ok(total as f64 / iters as f64);
             }
-            iters *= 1 + 4 * ENOUGH / total; // Of few iterations most may be what surrounds them.
+            iters *= 1 + 4 * MIN_INSTRUCTIONS / total; // Of few iterations most may be what surrounds them.
         }
     }
 
@@ -75,22 +75,22 @@ impl InstructionCounter {
                 worker.sample(1)?;
                 let counts: Vec<Option<u64>> = (0..TRIES).map(|_| worker.count(iters)).collect::<Result<_, _>>()?;
                 let least = counts.into_iter().flatten().min().filter(|least| *least > 0);
-                least.ok_or_else(|| untold("its worker counted nothing"))
+                least.ok_or_else(|| callgrind_error("its worker counted nothing"))
             }
             Self::Callgrind(valgrind) => {
-                let log = tempfile::NamedTempFile::new().map_err(|error| untold(&error.to_string()))?;
+                let log = tempfile::NamedTempFile::new().map_err(|error| callgrind_error(&error.to_string()))?;
                 let (mut worker, _) = Worker::start(&under(valgrind, log.path(), command), case, limit)?;
                 worker.sample(1)?;
                 worker.count(iters)?;
                 worker.leave()?;
                 let text = std::fs::read_to_string(log.path()).unwrap_or_default();
-                collected(&text).ok_or_else(|| untold("Valgrind told no count"))
+                parse_instruction_count(&text).ok_or_else(|| callgrind_error("Valgrind told no count"))
             }
         }
     }
 }
 
-fn untold(why: &str) -> WorkerError {
+fn callgrind_error(why: &str) -> WorkerError {
     WorkerError::Failed(Reason::new("instructions", why, "see what `valgrind --tool=callgrind true` says"))
 }
 
@@ -106,7 +106,7 @@ fn under(valgrind: &Path, log: &Path, command: &WorkerCommand) -> WorkerCommand 
 }
 
 /// The total in what callgrind tells: `==7== Collected : 4042`.
-fn collected(log: &str) -> Option<u64> {
+fn parse_instruction_count(log: &str) -> Option<u64> {
     let total = log.lines().rev().find_map(|line| line.split_once("Collected :"))?.1;
     total.split_whitespace().next()?.parse().ok().filter(|total| *total > 0)
 }
@@ -128,7 +128,7 @@ fn is_counted(result: &BenchmarkResult) -> bool {
 }
 
 /// Counting, within a time.
-pub(crate) struct Counting<'a> {
+pub(crate) struct InstructionPass<'a> {
     counter: Result<InstructionCounter, Reason>,
     settings: &'a Settings,
     until: Instant,
@@ -136,7 +136,7 @@ pub(crate) struct Counting<'a> {
     others: usize,
 }
 
-impl<'a> Counting<'a> {
+impl<'a> InstructionPass<'a> {
     /// With what counts here, for as long as is `left`.
     pub(crate) fn begin(settings: &'a Settings, left: Duration) -> Self {
         let until = Instant::now() + left;
@@ -307,7 +307,7 @@ mod tests {
             ("==7== Collected : many\n", None),
             ("valgrind: no such tool\n", None),
         ] {
-            assert_eq!(collected(log), expected, "{log}");
+            assert_eq!(parse_instruction_count(log), expected, "{log}");
         }
     }
 }

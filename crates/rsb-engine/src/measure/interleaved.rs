@@ -9,7 +9,7 @@ use super::assemble::{self, CaseProgress};
 use super::client::WorkerError;
 use super::session::{Replicate, Session};
 use super::settings::Settings;
-use super::{noise, shuffled};
+use super::{noise, round_order};
 use crate::Listener;
 use crate::worker_command::WorkerCommand;
 
@@ -19,13 +19,13 @@ pub trait PairSource {
     ///
     /// # Errors
     /// The problem that a side met, and which side it was.
-    fn pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)>;
+    fn measure_pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)>;
 
     /// A replicate of one side alone.
     ///
     /// # Errors
     /// When it cannot run here, breaks, or somebody asks to stop.
-    fn one(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError>;
+    fn measure_side(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError>;
 }
 
 /// Two builds of this program: their workers live side by side and sample interleaved. Of a build there may be several
@@ -63,11 +63,11 @@ const STACK_OFFSET: &str = "RSB_STACK_OFFSET";
 const STACK_OFFSETS: u64 = 4096;
 
 impl PairSource for WorkerPairs<'_> {
-    fn pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)> {
+    fn measure_pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)> {
         self.session.pair(&[self.program(0, turn.0), self.program(1, turn.0)], case, turn)
     }
 
-    fn one(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError> {
+    fn measure_side(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError> {
         self.session.replicate(&self.program(which, turn.0), case, turn)
     }
 }
@@ -83,7 +83,7 @@ pub struct InterleavedResults {
 }
 
 /// Measures `cases` on both sides of `pairs`, replicate by replicate.
-pub fn interleaved(
+pub fn run_interleaved(
     cases: &[Case],
     settings: &Settings,
     pairs: &mut dyn PairSource,
@@ -95,7 +95,7 @@ pub fn interleaved(
     let began = Instant::now();
     let mut ended = RunStatus::Complete;
     'rounds: for replicate in (settings.first_replicate..).take(settings.replicates.most() as usize) {
-        for index in shuffled(cases.len(), replicate) {
+        for index in round_order(cases.len(), replicate) {
             let (case, both) = (&cases[index], &mut progress[index]);
             if both.iter().any(|side| side.ended.is_some()) {
                 continue; // Without one side there is nothing to compare the other with.
@@ -134,7 +134,7 @@ fn pair(
 ) -> bool {
     let began = Instant::now();
     let watch = noise::NoiseWatch::begin();
-    match pairs.pair(case, (replicate, left)) {
+    match pairs.measure_pair(case, (replicate, left)) {
         Ok(replicates) => both.iter_mut().zip(replicates).for_each(|(side, replicate)| side.replicates.push(replicate)),
         // The time of the whole was over, not the case's: this pair is dropped.
         Err((_, WorkerError::Failed(_))) if began.elapsed() >= left => return true,
@@ -145,7 +145,7 @@ fn pair(
             let other = &mut both[1 - which];
             if is_new(other) {
                 let rest = left.saturating_sub(began.elapsed());
-                match pairs.one(1 - which, case, (replicate, rest)) {
+                match pairs.measure_side(1 - which, case, (replicate, rest)) {
                     Ok(replicate) => other.replicates.push(replicate),
                     Err(WorkerError::Failed(_)) if began.elapsed() >= left => {}
                     Err(problem) => {
@@ -197,13 +197,13 @@ mod tests {
             params: Params::new(),
         };
         let mut settings = Settings::of(Profile::Quick);
-        settings.replicates = crate::measure::Count::asked(2);
+        settings.replicates = crate::measure::Count::exactly(2);
         let programs = scripts.map(|script| {
             let args = vec!["-c".into(), script.into()];
             vec![WorkerCommand { program: "/bin/sh".into(), args, ..WorkerCommand::of("".into()) }]
         });
         let mut pairs = WorkerPairs::new(&programs, &settings).unwrap();
-        let (both, ended) = interleaved(&[case], &settings, &mut pairs, (&Environment::default(), &mut |_| {}));
+        let (both, ended) = run_interleaved(&[case], &settings, &mut pairs, (&Environment::default(), &mut |_| {}));
         assert_eq!(ended, RunStatus::Complete);
         [both.baseline, both.current]
             .map(|side| side.iter().map(|result| (result.outcome, result.samples.len())).collect())

@@ -10,7 +10,7 @@ pub fn ask() -> bool {
 }
 
 /// Whether somebody asked to stop.
-pub fn asked() -> bool {
+pub fn is_requested() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 

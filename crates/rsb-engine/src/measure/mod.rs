@@ -28,18 +28,18 @@ use rsb_model::{BenchmarkResult, Environment, Event, Obstacle, Outcome, Reason, 
 
 pub use client::WorkerError;
 pub use devices::{devices_of, has_compiler, has_counters};
-pub use interleaved::{InterleavedResults, PairSource, WorkerPairs, interleaved};
-pub use profiling::{PROFILERS, Profiler, ProfilerHere};
+pub use interleaved::{InterleavedResults, PairSource, WorkerPairs, run_interleaved};
+pub use profiling::{InstalledProfiler, PROFILERS, Profiler};
 pub use serve::{as_child, as_child_of};
-pub use session::{Cost, Replicate};
+pub use session::{Replicate, ReplicateCost};
 pub use settings::{ComponentSettings, Count, Limits, Settings, is_long};
 
 use crate::Listener;
 use crate::plan::Plan;
 use crate::worker_command::WorkerCommand;
 use assemble::CaseProgress;
-use instructions::Counting;
-use profiling::Profiling;
+use instructions::InstructionPass;
+use profiling::ProfilingPass;
 use session::Session;
 
 /// What is said when Criterion has nowhere to work.
@@ -71,7 +71,7 @@ pub fn measure(
     prepare::side_by_side(plan, settings, command, listener);
     let mut step = 0;
     for replicate in 0..settings.replicates.most() {
-        for index in shuffled(plan.cases.len(), replicate) {
+        for index in round_order(plan.cases.len(), replicate) {
             if replicate >= due(&plan.cases[index]) {
                 continue;
             }
@@ -89,9 +89,11 @@ pub fn measure(
             match session.replicate(command, case, (replicate, left)) {
                 Ok(measured) => progress[index].replicates.push(measured),
                 Err(WorkerError::Skipped(reason)) => {
-                    cannot(&mut progress[index], replicate, (Outcome::Skipped, reason));
+                    record_unavailable(&mut progress[index], replicate, (Outcome::Skipped, reason));
                 }
-                Err(WorkerError::Gone(reason)) => cannot(&mut progress[index], replicate, (Outcome::Failed, reason)),
+                Err(WorkerError::Gone(reason)) => {
+                    record_unavailable(&mut progress[index], replicate, (Outcome::Failed, reason));
+                }
                 // The run's time was over, not the case's: its turn is undone, and the loop ends at the next one.
                 Err(WorkerError::Failed(_)) if began.elapsed() >= settings.limits.suite => {}
                 Err(WorkerError::Failed(reason)) => progress[index].ended = Some((Outcome::Failed, reason)),
@@ -111,7 +113,7 @@ pub fn measure(
     if began.elapsed() > settings.limits.suite {
         return Ok(out_of_time(plan, &progress, settings, environment, listener));
     }
-    Ok(look_again(
+    Ok(count_and_profile(
         plan,
         &progress,
         (settings, settings.limits.suite.saturating_sub(began.elapsed())),
@@ -121,15 +123,15 @@ pub fn measure(
 }
 
 /// What is asked for beside the times, in workers of its own: instructions, profiles.
-fn look_again(
+fn count_and_profile(
     plan: &Plan,
     progress: &[CaseProgress],
     (settings, left): (&Settings, Duration),
     command: &WorkerCommand,
     (environment, listener): (&Environment, &mut Listener<'_>),
 ) -> RunStatus {
-    let mut counting = settings.count_instructions.then(|| Counting::begin(settings, left));
-    let mut profiling = settings.profiler.as_ref().map(|tool| Profiling::begin(tool, settings, left));
+    let mut counting = settings.count_instructions.then(|| InstructionPass::begin(settings, left));
+    let mut profiling = settings.profiler.as_ref().map(|tool| ProfilingPass::begin(tool, settings, left));
     if counting.is_none() && profiling.is_none() {
         return RunStatus::Complete;
     }
@@ -158,7 +160,7 @@ fn tell(listener: &mut Listener<'_>, result: BenchmarkResult) {
 
 /// A case that cannot run here is skipped, and fails when its GPU was there as it was planned. One that could run a
 /// moment ago keeps what was measured, and says what has changed.
-fn cannot(progress: &mut CaseProgress, replicate: u32, (outcome, reason): (Outcome, Reason)) {
+fn record_unavailable(progress: &mut CaseProgress, replicate: u32, (outcome, reason): (Outcome, Reason)) {
     if progress.replicates.is_empty() {
         progress.ended = Some((outcome, reason));
     } else if progress.noise.iter().all(|note| !note.ends_with(&reason.to_string())) {
@@ -184,7 +186,7 @@ fn out_of_time(
 const REST: &str = "the rest of the run";
 
 /// Whether its run ended before the turn of this case.
-pub(crate) fn is_of_the_rest(result: &BenchmarkResult) -> bool {
+pub(crate) fn was_not_reached(result: &BenchmarkResult) -> bool {
     result.reason.as_ref().is_some_and(|reason| reason.what == REST)
 }
 
@@ -206,7 +208,7 @@ fn skip_the_rest(
 }
 
 /// The order of round `replicate`: another one each time, so that no case always follows the same neighbor.
-fn shuffled(count: usize, replicate: u32) -> Vec<usize> {
+fn round_order(count: usize, replicate: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     if replicate == 0 {
         return order; // The first round runs as planned, which is what a person watching expects.
@@ -224,7 +226,7 @@ mod tests {
 
     #[test]
     fn every_round_holds_every_case_once_in_another_order() {
-        let orders: Vec<Vec<usize>> = (0..3).map(|replicate| shuffled(20, replicate)).collect();
+        let orders: Vec<Vec<usize>> = (0..3).map(|replicate| round_order(20, replicate)).collect();
         assert_eq!(orders[0], (0..20).collect::<Vec<_>>());
         assert_ne!(orders[1], orders[0]);
         assert_ne!(orders[2], orders[1]);

@@ -25,7 +25,7 @@ pub(super) fn side_by_side(plan: &Plan, settings: &Settings, command: &WorkerCom
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if interrupt::asked() {
+                    if interrupt::is_requested() {
                         return;
                     }
                     // It is prepared again, and judged, when it is measured.

@@ -80,13 +80,13 @@ fn is_on(result: &BenchmarkResult, backend: BackendId) -> bool {
 
 /// A tool that is here, and where its files go.
 #[derive(Debug, Clone)]
-pub struct ProfilerHere {
+pub struct InstalledProfiler {
     profiler: &'static Profiler,
     program: PathBuf,
     directory: PathBuf,
 }
 
-impl PartialEq for ProfilerHere {
+impl PartialEq for InstalledProfiler {
     fn eq(&self, other: &Self) -> bool {
         (self.profiler.name, &self.program, &self.directory) == (other.profiler.name, &other.program, &other.directory)
     }
@@ -97,13 +97,13 @@ impl Profiler {
     ///
     /// # Errors
     /// When there is none of that name, or it is not installed: what, why, cure.
-    pub fn here(name: &str) -> Result<ProfilerHere, Reason> {
+    pub fn here(name: &str) -> Result<InstalledProfiler, Reason> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let rocm = std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
         Self::among(name, std::env::split_paths(&path).chain([rocm.join("bin")]))
     }
 
-    fn among(name: &str, mut dirs: impl Iterator<Item = PathBuf>) -> Result<ProfilerHere, Reason> {
+    fn among(name: &str, mut dirs: impl Iterator<Item = PathBuf>) -> Result<InstalledProfiler, Reason> {
         let profiler = PROFILERS.iter().find(|profiler| profiler.name == name);
         let names = || PROFILERS.each_ref().map(|profiler| profiler.name).join(", ");
         let profiler = profiler.ok_or_else(|| Reason::new(name, "no such profiler is known", names()))?;
@@ -112,11 +112,11 @@ impl Profiler {
             let why = format!("`{}` is neither on PATH nor in ROCm's directory", profiler.program);
             Reason::new(format!("profiler {name}"), why, profiler.cure)
         })?;
-        Ok(ProfilerHere { profiler, program, directory: PathBuf::new() })
+        Ok(InstalledProfiler { profiler, program, directory: PathBuf::new() })
     }
 }
 
-impl ProfilerHere {
+impl InstalledProfiler {
     /// The same, with its files in `directory`, which is made when there is the first one.
     #[must_use]
     pub fn keeping_in(&self, directory: PathBuf) -> Self {
@@ -169,8 +169,8 @@ fn names(directory: &Path, case: &str) -> Vec<String> {
 }
 
 /// Profiling, within a time.
-pub(super) struct Profiling<'a> {
-    tool: &'a ProfilerHere,
+pub(super) struct ProfilingPass<'a> {
+    tool: &'a InstalledProfiler,
     settings: &'a Settings,
     until: Instant,
     taken: usize,
@@ -178,9 +178,9 @@ pub(super) struct Profiling<'a> {
     failed: usize,
 }
 
-impl<'a> Profiling<'a> {
+impl<'a> ProfilingPass<'a> {
     /// With `tool`, for as long as is `left`.
-    pub(super) fn begin(tool: &'a ProfilerHere, settings: &'a Settings, left: Duration) -> Self {
+    pub(super) fn begin(tool: &'a InstalledProfiler, settings: &'a Settings, left: Duration) -> Self {
         Self { tool, settings, until: Instant::now() + left, taken: 0, unseen: 0, failed: 0 }
     }
 

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// While it lives, standard output and standard error go nowhere.
-pub(super) struct Quiet {
+pub(super) struct SilencedStdio {
     saved: Option<(OwnedFd, OwnedFd)>,
 }
 
-impl Quiet {
+impl SilencedStdio {
     /// Begins. Where the streams cannot be redirected, nothing changes.
     pub(super) fn begin() -> Self {
         Self { saved: redirect().ok() }
@@ -25,7 +25,7 @@ fn redirect() -> std::io::Result<(OwnedFd, OwnedFd)> {
     Ok(saved)
 }
 
-impl Drop for Quiet {
+impl Drop for SilencedStdio {
     fn drop(&mut self) {
         if let Some((stdout, stderr)) = &self.saved {
             // What Criterion left in the buffer must go nowhere too.

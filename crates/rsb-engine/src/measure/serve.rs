@@ -32,7 +32,7 @@ pub fn as_child_of(backends: &Registry) -> Option<ExitCode> {
             let answered = rsb_device::child::answer(backends, &arguments.next().unwrap_or_default());
             Some(if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
-        rsb_device::child::COMPILES => {
+        rsb_device::child::COMPILES_ARGUMENT => {
             die_with_parent();
             let backend = arguments.next().unwrap_or_default();
             let answered = rsb_device::child::answer_compiles(backends, &backend, arguments.next().as_deref());
@@ -112,7 +112,7 @@ fn converse(
             }
             Request::Count { iters } => {
                 let iters = inject::more_work(&case.id, iters);
-                let counted = instructions::counted(|| prepared.sample(iters));
+                let counted = instructions::count_instructions(|| prepared.sample(iters));
                 let (worked, count) = counted.map_err(Failure::Skipped)?;
                 worked?;
                 let instructions = match count {

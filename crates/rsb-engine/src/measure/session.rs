@@ -10,9 +10,9 @@ use rsb_model::telemetry::GpuTelemetry;
 use rsb_model::{Case, DeviceType, Fields, Reason, Samples, Timestamp};
 
 use super::client::{Finished, Worker, WorkerError};
-use super::quiet::Quiet;
+use super::quiet::SilencedStdio;
 use super::settings::{MIN_SAMPLES, Settings, gpu_warm_up};
-use super::tape::{Call, DeviceTime, Tape, TimeFormatter};
+use super::tape::{Call, DeviceTime, SampleRecorder, TimeFormatter};
 use super::telemetry;
 use crate::worker_command::WorkerCommand;
 
@@ -34,7 +34,7 @@ pub struct Replicate {
     /// Iterations before sampling.
     pub warm_up: u64,
     /// Where the wall time went.
-    pub cost: Cost,
+    pub cost: ReplicateCost,
     /// How the GPU was, where there is one with sensors.
     pub telemetry: Option<GpuTelemetry>,
     /// A sentence on the GPU's clock, if it still rose while samples were taken.
@@ -43,7 +43,7 @@ pub struct Replicate {
 
 /// Wall time of a replicate, by purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Cost {
+pub struct ReplicateCost {
     /// Starting the worker, filling buffers, verifying the result.
     pub prepare: Duration,
     /// Warm-up and samples, as the closure saw them.
@@ -52,7 +52,7 @@ pub struct Cost {
     pub total: Duration,
 }
 
-impl Cost {
+impl ReplicateCost {
     /// What is neither preparing nor measuring: the harness itself.
     pub fn harness(&self) -> Duration {
         self.total.saturating_sub(self.prepare + self.measure)
@@ -62,7 +62,7 @@ impl Cost {
 /// Criterion, set up once for a whole run and kept quiet.
 pub struct Session<'a> {
     criterion: Criterion<DeviceTime>,
-    tape: Tape,
+    tape: SampleRecorder,
     settings: &'a Settings,
     scratch: tempfile::TempDir,
     /// When each GPU last worked, by its address on the bus or else its name.
@@ -76,8 +76,8 @@ impl<'a> Session<'a> {
     /// When there is no room for the temporary directory.
     pub fn new(settings: &'a Settings) -> std::io::Result<Self> {
         let scratch = tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir()?;
-        let tape = Tape::default();
-        let _quiet = Quiet::begin(); // It has opinions on so few resamples.
+        let tape = SampleRecorder::default();
+        let _quiet = SilencedStdio::begin(); // It has opinions on so few resamples.
         let criterion = Criterion::default()
             .without_plots()
             .output_directory(scratch.path())
@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
         // Its processes share what references give. The two sides of a pair do not: theirs may differ.
         let mut command = command.clone();
         command.environment.push((REFERENCES, self.scratch.path().to_str().map(str::to_owned)));
-        let mut side = Side::start(&command, case, self.limit(case, left))?;
+        let mut side = PreparedWorker::start(&command, case, self.limit(case, left))?;
         self.warm_up(case, &mut side)?;
         let mut samples = Samples::new(replicate);
         let runs = self.runs_of_one(case, &side);
@@ -127,7 +127,8 @@ impl<'a> Session<'a> {
         (replicate, left): (u32, Duration),
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let limit = self.limit(case, left);
-        let start = |which: usize| Side::start(&commands[which], case, limit).map_err(|problem| (which, problem));
+        let start =
+            |which: usize| PreparedWorker::start(&commands[which], case, limit).map_err(|problem| (which, problem));
         // Who starts first finds the machine as the other does not: in every second replicate it is the other one.
         let mut sides = if replicate.is_multiple_of(2) {
             [start(0)?, start(1)?]
@@ -183,7 +184,7 @@ impl<'a> Session<'a> {
 
     /// The iterations asked for with `--warmup`, or as many as fit in a quarter of the measuring time. On a GPU more follow until
     /// its clocks are up; they count neither as measuring time nor towards the limit of the profile.
-    fn warm_up(&mut self, case: &Case, side: &mut Side) -> Result<(), WorkerError> {
+    fn warm_up(&mut self, case: &Case, side: &mut PreparedWorker) -> Result<(), WorkerError> {
         let (wanted, limit) = (self.settings.warmup_of(case), self.settings.measurement_time / 4);
         let gpu = side.gpu(case).filter(|_| wanted > 0);
         let work = gpu.map(|gpu| gpu_warm_up(self.worked.get(&gpu).map(Instant::elapsed)));
@@ -208,14 +209,14 @@ impl<'a> Session<'a> {
     }
 
     /// The GPU of `side`, if it has one, worked until now.
-    fn note_work(&mut self, case: &Case, side: &Side) {
+    fn note_work(&mut self, case: &Case, side: &PreparedWorker) {
         if let Some(gpu) = side.gpu(case) {
             self.worked.insert(gpu, Instant::now());
         }
     }
 
     /// As many as the profile has, or fewer where so many iterations, with what surrounds them, do not fit into its time.
-    fn runs_of_one(&self, case: &Case, side: &Side) -> usize {
+    fn runs_of_one(&self, case: &Case, side: &PreparedWorker) -> usize {
         let fit = self.settings.measurement_time.as_secs_f64() / side.of_iteration().max(1e-9);
         let most = self.settings.runs_of(case);
         (fit as usize).clamp(self.settings.runs.long.min(most), most)
@@ -223,8 +224,8 @@ impl<'a> Session<'a> {
 
     /// The more often two sides take turns, the less of what disturbs falls on one alone: where iterations are short,
     /// the same time is cut into more samples, and into fewer where they are long.
-    fn runs_of_pair(&self, sides: &[Side; 2]) -> usize {
-        let both: f64 = sides.iter().map(Side::of_iteration).sum();
+    fn runs_of_pair(&self, sides: &[PreparedWorker; 2]) -> usize {
+        let both: f64 = sides.iter().map(PreparedWorker::of_iteration).sum();
         let fit = 2.0 * self.settings.measurement_time.as_secs_f64() / both.max(1e-9);
         (fit as usize).clamp(MIN_SAMPLES, FINER * self.settings.runs.usual)
     }
@@ -236,11 +237,11 @@ impl<'a> Session<'a> {
         runs: usize,
         mut sample: impl FnMut(u64) -> Result<f64, WorkerError>,
     ) -> Result<(Vec<Call>, u64), WorkerError> {
-        let _quiet = Quiet::begin();
+        let _quiet = SilencedStdio::begin();
         self.tape.clear();
         let tape = self.tape.clone();
         drive(&mut self.criterion, (case, Some(runs)), |ask| {
-            let Ask::Sample(iters) = ask else { return Ok(0.0) }; // Its worker has started long ago.
+            let SampleRequest::Sample(iters) = ask else { return Ok(0.0) }; // Its worker has started long ago.
             let time_ns = sample(iters)?;
             tape.push(iters, time_ns);
             Ok(time_ns)
@@ -250,7 +251,7 @@ impl<'a> Session<'a> {
 }
 
 /// A worker with its case prepared, and where its time went.
-struct Side {
+struct PreparedWorker {
     worker: Worker,
     device_type: DeviceType,
     began: Instant,
@@ -263,7 +264,7 @@ struct Side {
     sampled_since: Timestamp,
 }
 
-impl Side {
+impl PreparedWorker {
     fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<Self, WorkerError> {
         let began = Instant::now();
         let (worker, device_type) = Worker::start(command, case, limit)?;
@@ -304,7 +305,7 @@ impl Side {
         Ok(time_ns)
     }
 
-    /// As [`Side::sample`], after an iteration that brings back what the other side took out of the caches. A sample
+    /// As [`PreparedWorker::sample`], after an iteration that brings back what the other side took out of the caches. A sample
     /// of few iterations is long enough not to need it.
     fn sample_warmed(&mut self, iters: u64) -> Result<f64, WorkerError> {
         if iters >= LONG_SAMPLE {
@@ -325,7 +326,7 @@ impl Side {
         let Finished { fields, telemetry } = self.worker.finish(time_ns)?;
         let since = self.sampled_since.as_millisecond();
         let clock_ramp = telemetry.as_ref().and_then(|known| telemetry::clock_ramp(known, since));
-        let cost = Cost {
+        let cost = ReplicateCost {
             prepare: self.prepare,
             measure: self.measure,
             total: self.began.elapsed().saturating_sub(elsewhere),
@@ -343,7 +344,7 @@ fn keep(samples: &mut Samples, calls: &[Call]) {
 
 /// What Criterion's closure asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ask {
+pub(super) enum SampleRequest {
     /// Whatever must happen once, such as starting a worker. Criterion does not see the time that it takes, and plans
     /// by that of samples alone.
     Begin,
@@ -360,7 +361,7 @@ pub(super) enum Ask {
 pub(super) fn drive(
     criterion: &mut Criterion<DeviceTime>,
     (case, runs): (&Case, Option<usize>),
-    mut sample: impl FnMut(Ask) -> Result<f64, WorkerError>,
+    mut sample: impl FnMut(SampleRequest) -> Result<f64, WorkerError>,
 ) -> Result<(), WorkerError> {
     let (group_name, parameter) = split(case.id.as_str());
     let run = || {
@@ -370,10 +371,10 @@ pub(super) fn drive(
             group.sample_size(runs);
         }
         group.bench_function(BenchmarkId::from_parameter(parameter), |bencher| {
-            if let Err(problem) = sample(Ask::Begin) {
+            if let Err(problem) = sample(SampleRequest::Begin) {
                 resume_unwind(Box::new(problem));
             }
-            bencher.iter_custom(|iters| match sample(Ask::Sample(iters)) {
+            bencher.iter_custom(|iters| match sample(SampleRequest::Sample(iters)) {
                 Ok(time_ns) => Duration::from_nanos((time_ns as u64).max(1)),
                 Err(problem) => resume_unwind(Box::new(problem)),
             });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rsb_model::{BenchmarkType, Case, Profile, Samples};
 use rsb_workloads::Iterations;
 
-use super::profiling::ProfilerHere;
+use super::profiling::InstalledProfiler;
 
 /// Criterion takes no fewer.
 pub(super) const MIN_SAMPLES: usize = 10;
@@ -45,7 +45,7 @@ pub struct Count<T> {
 
 impl<T: Copy + Ord> Count<T> {
     /// The number that was asked for, of every case: also where it is what the profile takes anyway.
-    pub const fn asked(number: T) -> Self {
+    pub const fn exactly(number: T) -> Self {
         Self { usual: number, long: number }
     }
 
@@ -84,7 +84,7 @@ pub struct Settings {
     /// Whether the instructions of one iteration are counted after the samples.
     pub count_instructions: bool,
     /// What profiles each case after the samples.
-    pub profiler: Option<ProfilerHere>,
+    pub profiler: Option<InstalledProfiler>,
     /// Limits.
     pub limits: Limits,
     /// What is asked of one component alone, by its name.
@@ -280,9 +280,9 @@ mod tests {
         assert_eq!((standard.replicates_of(&usual), standard.runs_of(&usual)), (5, 100));
         assert_eq!((standard.replicates_of(&long), standard.runs_of(&long)), (2, 10));
         assert_eq!(Settings::of(Profile::Quick).replicates_of(&long), 1, "a verb ends within half a minute");
-        let asked = Settings { replicates: Count::asked(7), runs: Count::asked(30), ..standard };
+        let asked = Settings { replicates: Count::exactly(7), runs: Count::exactly(30), ..standard };
         assert_eq!((asked.replicates_of(&long), asked.runs_of(&long)), (7, 30));
-        let once = Settings { replicates: Count::asked(1), ..asked };
+        let once = Settings { replicates: Count::exactly(1), ..asked };
         assert_eq!(once.replicates_of(&long), 1);
     }
 

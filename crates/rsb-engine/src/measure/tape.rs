@@ -14,9 +14,9 @@ pub(super) type Call = (u64, f64);
 
 /// What the closure saw, phase by phase.
 #[derive(Clone, Default)]
-pub(super) struct Tape(Rc<RefCell<Vec<Vec<Call>>>>);
+pub(super) struct SampleRecorder(Rc<RefCell<Vec<Vec<Call>>>>);
 
-impl Tape {
+impl SampleRecorder {
     /// Forgets everything, for the next case.
     pub(super) fn clear(&self) {
         self.0.borrow_mut().clear();
@@ -50,7 +50,7 @@ impl Tape {
 
 /// Wall-clock units for Criterion's display, with the tape behind.
 pub(super) struct DeviceTime {
-    pub(super) tape: Tape,
+    pub(super) tape: SampleRecorder,
     pub(super) shown: TimeFormatter,
 }
 
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use criterion::{BenchmarkId, Criterion, SamplingMode};
 
-    fn criterion(dir: &std::path::Path, tape: &Tape) -> Criterion<DeviceTime> {
+    fn criterion(dir: &std::path::Path, tape: &SampleRecorder) -> Criterion<DeviceTime> {
         Criterion::default()
             .without_plots()
             .output_directory(dir)
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn exactly_the_samples_are_kept_and_the_warm_up_is_counted() {
         let dir = tempfile::tempdir().unwrap();
-        let tape = Tape::default();
+        let tape = SampleRecorder::default();
         let mut calls = 0_u64;
         let mut harness = criterion(dir.path(), &tape).sample_size(12);
         let mut group = harness.benchmark_group("group");
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_single_call_is_no_measurement_and_quick_mode_drops_the_first() {
-        let tape = Tape::default();
+        let tape = SampleRecorder::default();
         let harness = DeviceTime { tape: tape.clone(), shown: TimeFormatter::default() };
         assert_eq!(tape.samples(), (vec![], 0));
         harness.zero();

@@ -97,7 +97,7 @@ pub(super) fn clock_ramp(telemetry: &GpuTelemetry, since_ms: i64) -> Option<Stri
 }
 
 /// What `metadata` knows of its `replicates`.
-pub(super) fn recorded(metadata: &Map<String, Value>, replicates: usize) -> Vec<Option<GpuTelemetry>> {
+pub(super) fn replicate_telemetry(metadata: &Map<String, Value>, replicates: usize) -> Vec<Option<GpuTelemetry>> {
     let mut known = of_replicates(metadata);
     known.resize(replicates, None);
     known
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use rsb_model::telemetry::Spread;
 
-    fn throttled(reasons: &[&str]) -> GpuTelemetry {
+    fn throttled_telemetry(reasons: &[&str]) -> GpuTelemetry {
         let throttle_reasons = reasons.iter().map(|&reason| reason.to_owned()).collect();
         GpuTelemetry { samples: 3, throttled: Some(!reasons.is_empty()), throttle_reasons, ..GpuTelemetry::default() }
     }
@@ -173,15 +173,15 @@ mod tests {
 
     #[test]
     fn replicates_that_were_held_back_are_named_and_come_back() {
-        let all = [None, Some(throttled(&[])), Some(throttled(&["power limit", "heat"]))];
+        let all = [None, Some(throttled_telemetry(&[])), Some(throttled_telemetry(&["power limit", "heat"]))];
         let mut metadata = Map::new();
         record(&mut metadata, &all);
         assert_eq!(metadata["throttled_replicates"], json!([2]));
-        assert_eq!(recorded(&metadata, 3), all);
-        assert_eq!(recorded(&metadata, 4).len(), 4, "a replicate without telemetry is unknown");
+        assert_eq!(replicate_telemetry(&metadata, 3), all);
+        assert_eq!(replicate_telemetry(&metadata, 4).len(), 4, "a replicate without telemetry is unknown");
         let note = note(all[2].as_ref().unwrap()).unwrap();
         assert!(note.ends_with("power limit, heat"), "{note}");
-        assert_eq!(super::note(&throttled(&[])), None);
+        assert_eq!(super::note(&throttled_telemetry(&[])), None);
         let mut nothing = Map::new();
         record(&mut nothing, &[None, None]);
         assert!(nothing.is_empty());

@@ -6,13 +6,13 @@ use rsb_model::{Case, DeviceRef, Dtype, Obstacle, Params, Reason};
 use rsb_workloads::{AxisInfo, Breadth, CaseOrReason, UsageError};
 
 use super::catalogue::{Family, ModelRow, SizeClass, catalogue, find, similar};
-use super::compatibility::{GENERATE, LOAD, Wanted, refusal, runtime};
+use super::compatibility::{GENERATE, LOAD, ModelConfiguration, refusal, runtime};
 use super::{DEFINITION, Footprint};
 use crate::frameworks::{self, Component, WORKLOAD, Workload};
 
 /// What is wanted of the models.
 #[derive(Debug, Clone, Copy)]
-pub struct ModelWish<'a> {
+pub struct ModelSelection<'a> {
     /// How many cases.
     pub breadth: Breadth,
     /// Values of axes, as they were given.
@@ -22,7 +22,7 @@ pub struct ModelWish<'a> {
 }
 
 /// What is asked for and not there.
-enum Gap<'a> {
+enum MissingModel<'a> {
     /// No model of a family is of that size.
     Size(Family, SizeClass),
     /// No model has that name, or the one that has it cannot be measured.
@@ -30,7 +30,7 @@ enum Gap<'a> {
 }
 
 /// A model, or what is missing.
-type RowOrGap<'a> = Result<&'a ModelRow, Gap<'a>>;
+type RowOrGap<'a> = Result<&'a ModelRow, MissingModel<'a>>;
 
 /// Every case of `wish` on `device`, of which more may be known than its name.
 ///
@@ -39,18 +39,18 @@ type RowOrGap<'a> = Result<&'a ModelRow, Gap<'a>>;
 pub fn cases(
     component: &Component,
     (device, info): (DeviceRef, Option<&DeviceInfo>),
-    wish: ModelWish<'_>,
+    wish: ModelSelection<'_>,
 ) -> Result<Vec<CaseOrReason>, UsageError> {
-    let wish = Asked::of(component, wish)?;
+    let wish = SelectedAxes::of(component, wish)?;
     let mut found: Vec<CaseOrReason> = Vec::new();
     for row in wish.rows() {
         let row = match row {
             Ok(row) => row,
-            Err(Gap::Size(family, size)) => {
+            Err(MissingModel::Size(family, size)) => {
                 found.push(Err(absent(component, device, (family, size))));
                 continue;
             }
-            Err(Gap::Name(name, reason)) => {
+            Err(MissingModel::Name(name, reason)) => {
                 found.push(Err((
                     case_without_work(component, device, &[name], Params::new().with("model", name)),
                     reason,
@@ -64,7 +64,7 @@ pub fn cases(
             if is_known {
                 continue;
             }
-            let wanted = Wanted {
+            let wanted = ModelConfiguration {
                 row,
                 workload: point.workload.name,
                 runtime: &point.runtime,
@@ -84,7 +84,7 @@ pub fn cases(
 }
 
 /// Why no size can be told of `row`.
-fn uncounted(row: &ModelRow) -> Reason {
+fn unknown_size(row: &ModelRow) -> Reason {
     let cure = format!("add `parameters` to its row, or choose --model {}", row.name);
     Reason::new(format!("size of {}", row.name), "its parameters are counted when it is measured", cure)
 }
@@ -126,13 +126,13 @@ impl ModelPoint {
 }
 
 /// The axes of a wish, by name, as ids write their values.
-struct Asked<'a> {
+struct SelectedAxes<'a> {
     axes: Vec<(&'static str, Vec<String>)>,
-    wish: ModelWish<'a>,
+    wish: ModelSelection<'a>,
 }
 
-impl<'a> Asked<'a> {
-    fn of(component: &Component, wish: ModelWish<'a>) -> Result<Self, UsageError> {
+impl<'a> SelectedAxes<'a> {
+    fn of(component: &Component, wish: ModelSelection<'a>) -> Result<Self, UsageError> {
         let known = |name: &str| component.workloads.iter().flat_map(|one| one.axes).find(|axis| axis.name == name);
         let mut axes = Vec::new();
         for (name, values) in wish.axes {
@@ -169,7 +169,7 @@ impl<'a> Asked<'a> {
     fn rows(&self) -> Vec<RowOrGap<'_>> {
         let named = self.values("model");
         if !named.is_empty() {
-            return named.into_iter().map(|name| self.named(name)).collect();
+            return named.into_iter().map(|name| self.find_row(name)).collect();
         }
         let (families, sizes) = (self.families(), self.sizes());
         let usual = if sizes.is_empty() { &[SizeClass::Tiny][..] } else { &sizes };
@@ -178,11 +178,11 @@ impl<'a> Asked<'a> {
         let own = self.wish.own.iter().filter(|row| families.contains(&row.family) && row.refused.is_none());
         let own = own.filter_map(|row| match row.parameters {
             _ if sizes.is_empty() => Some(Ok(row)),
-            0 => Some(Err(Gap::Name(&row.name, uncounted(row)))),
+            0 => Some(Err(MissingModel::Name(&row.name, unknown_size(row)))),
             _ => sizes.contains(&row.size()).then_some(Ok(row)),
         });
         let pairs = families.iter().flat_map(|family| usual.iter().map(|size| (*family, *size)));
-        pairs.map(|pair| representative(pair).ok_or(Gap::Size(pair.0, pair.1))).chain(own).collect()
+        pairs.map(|pair| representative(pair).ok_or(MissingModel::Size(pair.0, pair.1))).chain(own).collect()
     }
 
     fn families(&self) -> Vec<Family> {
@@ -193,17 +193,20 @@ impl<'a> Asked<'a> {
         self.values("size").iter().filter_map(|name| name.parse().ok()).collect()
     }
 
-    fn named<'n>(&self, name: &'n str) -> Result<&'a ModelRow, Gap<'n>> {
-        let row = find(name, self.wish.own).ok_or_else(|| Gap::Name(name, unknown(name, self.wish.own)))?;
+    fn find_row<'n>(&self, name: &'n str) -> Result<&'a ModelRow, MissingModel<'n>> {
+        let row = find(name, self.wish.own).ok_or_else(|| MissingModel::Name(name, unknown(name, self.wish.own)))?;
         if let Some(reason) = row.refused.clone() {
-            return Err(Gap::Name(name, reason));
+            return Err(MissingModel::Name(name, reason));
         }
         let families = self.families();
         if families.is_empty() || families.contains(&row.family) {
             return Ok(row);
         }
         let why = format!("{} is {}, and the families asked for are others", row.name, row.family);
-        Err(Gap::Name(name, Reason::new(format!("model {name}"), why, "leave the families out, or name its own, too")))
+        Err(MissingModel::Name(
+            name,
+            Reason::new(format!("model {name}"), why, "leave the families out, or name its own, too"),
+        ))
     }
 
     fn points(&self, component: &Component, row: &ModelRow) -> Vec<ModelPoint> {

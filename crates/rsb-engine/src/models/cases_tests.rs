@@ -13,7 +13,7 @@ fn planned(axes: &[(&str, &str)], own: &[ModelRow], breadth: Breadth) -> Result<
     let axes: Vec<(String, Vec<String>)> = axes.iter().map(|(name, text)| ((*name).to_owned(), values(text))).collect();
     let info = device(16 << 30);
     let component = frameworks::find(MODELS).unwrap();
-    cases(component, (DeviceRef::CPU, Some(&info)), ModelWish { breadth, axes: &axes, own })
+    cases(component, (DeviceRef::CPU, Some(&info)), ModelSelection { breadth, axes: &axes, own })
 }
 
 fn ids(cases: &[CaseOrReason]) -> Vec<&str> {
@@ -84,7 +84,7 @@ fn tokens_are_asked_for_where_they_are_written_and_a_model_of_ones_own_is_one_of
 #[test]
 fn a_name_that_is_no_model_is_skipped_beside_those_that_are() {
     let reason = Reason::new("model org/other", "it is not on this machine", "`hf download org/other`");
-    let own = [ModelRow::refused("org/other", reason)];
+    let own = [ModelRow::from_refusal("org/other", reason)];
     let planned = planned(&[("model", "bert-tiny,bert-tny,org-other")], &own, Breadth::Quick).unwrap();
     let wrong: Vec<Option<&str>> = planned
         .iter()

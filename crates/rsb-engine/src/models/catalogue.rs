@@ -263,7 +263,7 @@ pub(super) const fn with_words(image_tokens: u64) -> u64 {
 
 impl ModelRow {
     /// A name that leads to no model, and why.
-    pub fn refused(name: &str, reason: Reason) -> Self {
+    pub fn from_refusal(name: &str, reason: Reason) -> Self {
         let is_kept = |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
         Self {
             name: name.trim_matches('/').chars().map(is_kept).collect(),

@@ -73,7 +73,7 @@ pub(super) const LOAD: &str = "load";
 
 /// One point of a sweep.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct ModelConfiguration<'a> {
     /// The model.
     pub row: &'a ModelRow,
     /// `forward` or `generate`.
@@ -91,8 +91,8 @@ pub struct Wanted<'a> {
 }
 
 /// Why `wanted` cannot be, and the nearest that can; nothing where no rule speaks against it.
-pub fn refusal(wanted: &Wanted<'_>) -> Option<Reason> {
-    let Wanted { row, workload, runtime: name, dtype, device, .. } = *wanted;
+pub fn refusal(wanted: &ModelConfiguration<'_>) -> Option<Reason> {
+    let ModelConfiguration { row, workload, runtime: name, dtype, device, .. } = *wanted;
     let what = format!("{} in {dtype} by {name}", row.name);
     let runtime = runtime(name)?;
     if !runtime.backends.contains(&device.backend) {
@@ -205,7 +205,7 @@ mod tests {
         ] {
             let row = find(model, &[]).unwrap();
             let tokens = if workload == GENERATE { 8 } else { 0 };
-            let refused = refusal(&Wanted { row, workload, runtime, dtype, length, tokens, device });
+            let refused = refusal(&ModelConfiguration { row, workload, runtime, dtype, length, tokens, device });
             let said = refused.as_ref().map(|reason| reason.cure.as_str());
             assert_eq!(said.is_some(), cure.is_some(), "{model} {workload} {runtime}: {refused:?}");
             assert!(said.unwrap_or_default().contains(cure.unwrap_or_default()), "{refused:?}");

@@ -7,7 +7,7 @@ use rsb_model::{BackendId, BenchmarkResult, DeviceRef, Dtype, Obstacle, Outcome,
 
 use super::MODELS;
 use super::catalogue::{Family, SizeClass, catalogue, find};
-use super::compatibility::{RUNTIMES, Wanted, refusal};
+use super::compatibility::{ModelConfiguration, RUNTIMES, refusal};
 use super::document::parameter;
 
 /// The precisions of the map.
@@ -85,7 +85,7 @@ fn by_rule((family, runtime, backend, dtype): Place) -> ModelCompatibility {
     let reason = row.and_then(|row| {
         let length = row.usual_length();
         let device = DeviceRef { backend, index: 0 };
-        refusal(&Wanted { row, workload: "forward", runtime, dtype, length, tokens: 0, device })
+        refusal(&ModelConfiguration { row, workload: "forward", runtime, dtype, length, tokens: 0, device })
     });
     let standing = if reason.is_some() { Compatibility::NotPossible } else { Compatibility::Unknown };
     ModelCompatibility {

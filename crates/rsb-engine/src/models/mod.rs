@@ -13,18 +13,18 @@ mod prices;
 mod recommend;
 
 pub(crate) use cases::wrong_name;
-pub use cases::{ModelWish, cases, representative, unknown};
+pub use cases::{ModelSelection, cases, representative, unknown};
 pub use catalogue::{
     CatalogueError, Family, ModelRow, ModelShape, ModelWork, SizeClass, catalogue, find, nearest, parse,
 };
 pub(crate) use compatibility::RUNTIME_NAMES;
-pub use compatibility::{RUNTIMES, Runtime, Wanted, refusal, wrong_length};
+pub use compatibility::{ModelConfiguration, RUNTIMES, Runtime, refusal, wrong_length};
 pub use detect::detect;
 pub use document::{Outliers, document};
 pub use footprint::Footprint;
 pub use map::{PRECISIONS, compatibility};
 pub use prices::{Prices, PricesError};
-pub use recommend::{Goal, Recommending, recommend};
+pub use recommend::{Goal, RecommendRequest, recommend};
 
 /// The component, which is also a verb.
 pub const MODELS: &str = "models";

@@ -10,7 +10,7 @@ use rsb_model::{BenchmarkResult, DeviceRef, Dtype, Fingerprint, Outcome, Reason,
 
 use super::DEFINITION;
 use super::catalogue::{Family, ModelRow, find};
-use super::compatibility::{Wanted, refusal};
+use super::compatibility::{ModelConfiguration, refusal};
 use super::document::parameter;
 use super::footprint::{Footprint, bytes_of};
 use super::recommend::{is_pass, is_tuned, place};
@@ -20,9 +20,9 @@ const MOST_PASSES: usize = 400;
 /// Elements of an activation that are read or written for each position and element of a layer's width.
 const MOVES: u64 = 16;
 /// Of a normal distribution, eight in ten.
-const EIGHT_IN_TEN: f64 = 1.2816;
+const Z_80_PERCENT: f64 = 1.2816;
 /// The largest share between the ends of an interval and its middle that is still an answer.
-const WIDEST: f64 = 3.0;
+const MAX_INTERVAL_RATIO: f64 = 3.0;
 /// Stored passes that an answer names.
 const NAMED: usize = 3;
 
@@ -96,7 +96,7 @@ impl Pass {
 
 /// A pass that was measured.
 #[derive(Debug, Clone)]
-struct Seen {
+struct ObservedPass {
     pass: Pass,
     seconds: f64,
     evidence: ModelEvidence,
@@ -104,7 +104,7 @@ struct Seen {
 
 /// A place where models may run.
 #[derive(Debug)]
-struct Known {
+struct CandidatePlace {
     place: ModelPlace,
     roof: Roof,
     memory_bytes: Option<u64>,
@@ -149,8 +149,8 @@ impl<'a> Point<'a> {
 /// Everything that stored runs say, ready to be asked.
 #[derive(Debug)]
 pub(super) struct Predictor {
-    known: Vec<Known>,
-    seen: Vec<Seen>,
+    known: Vec<CandidatePlace>,
+    seen: Vec<ObservedPass>,
     /// The place of each of `seen` in `known`.
     at: Vec<usize>,
     /// The Cholesky factor of the covariance of `seen`.
@@ -164,10 +164,11 @@ impl Predictor {
     /// What `runs`, given newest first, say.
     pub(super) fn of(runs: &[Run]) -> Self {
         let seen = passes(runs);
-        let known = known(runs, &seen);
-        let index = |one: &Seen| known.iter().position(|place| place.place == one.pass.place);
+        let known = find_places(runs, &seen);
+        let index = |one: &ObservedPass| known.iter().position(|place| place.place == one.pass.place);
         // What has no roof tells nothing.
-        let (at, seen): (Vec<usize>, Vec<Seen>) = seen.into_iter().filter_map(|one| Some((index(&one)?, one))).unzip();
+        let (at, seen): (Vec<usize>, Vec<ObservedPass>) =
+            seen.into_iter().filter_map(|one| Some((index(&one)?, one))).unzip();
         let roofs = || at.iter().filter_map(|index| known.get(*index));
         let points: Vec<Point<'_>> =
             seen.iter().zip(roofs()).map(|(one, place)| Point::of(&one.pass, &place.roof)).collect();
@@ -212,9 +213,9 @@ impl Predictor {
         let weights = solve(&self.factor, &across);
         let mean: f64 = weights.iter().zip(&self.rest).map(|(weight, rest)| weight * rest).sum();
         let told: f64 = weights.iter().zip(&across).map(|(weight, across)| weight * across).sum();
-        let spread = (EIGHT_IN_TEN * (point.with(&point) + NOISE * NOISE - told).max(0.0).sqrt()).exp();
+        let spread = (Z_80_PERCENT * (point.with(&point) + NOISE * NOISE - told).max(0.0).sqrt()).exp();
         // What is no number is not narrow, either.
-        let is_narrow = spread <= WIDEST && mean.is_finite();
+        let is_narrow = spread <= MAX_INTERVAL_RATIO && mean.is_finite();
         if !is_narrow {
             return Err(unknown("what was measured so far is too unlike it", CALIBRATE));
         }
@@ -239,7 +240,7 @@ impl Predictor {
     }
 
     /// The passes with the largest weights, and the roof; each figure once, whatever it stands for.
-    fn rests_on(&self, known: &Known, weights: &[f64]) -> Vec<ModelEvidence> {
+    fn rests_on(&self, known: &CandidatePlace, weights: &[f64]) -> Vec<ModelEvidence> {
         let mut order: Vec<usize> = (0..weights.len()).collect();
         let size = |index: &usize| weights.get(*index).copied().unwrap_or(0.0).abs();
         order.sort_by(|a, b| size(b).total_cmp(&size(a)));
@@ -258,12 +259,13 @@ const CALIBRATE: &str =
     "measure small models there with `models`, and its peak with `compute-peak` and `memory-bandwidth`";
 
 /// Refuses what the rules speak against, and what does not fit.
-fn possible(row: &ModelRow, known: &Known, batch: u64, length: u64) -> Result<(), Reason> {
+fn possible(row: &ModelRow, known: &CandidatePlace, batch: u64, length: u64) -> Result<(), Reason> {
     let place = &known.place;
     let (Ok(device), Ok(dtype)) = (place.device.parse::<DeviceRef>(), place.dtype.parse::<Dtype>()) else {
         return Ok(());
     };
-    let wanted = Wanted { row, workload: "forward", runtime: &place.backend, dtype, length, tokens: 0, device };
+    let wanted =
+        ModelConfiguration { row, workload: "forward", runtime: &place.backend, dtype, length, tokens: 0, device };
     if let Some(reason) = refusal(&wanted) {
         return Err(reason);
     }
@@ -279,12 +281,12 @@ fn possible(row: &ModelRow, known: &Known, batch: u64, length: u64) -> Result<()
 }
 
 /// The passes that were measured, of each point the newest.
-fn passes(runs: &[Run]) -> Vec<Seen> {
-    let mut found: Vec<Seen> = Vec::new();
+fn passes(runs: &[Run]) -> Vec<ObservedPass> {
+    let mut found: Vec<ObservedPass> = Vec::new();
     for run in runs {
         let machine = Fingerprint::of(&run.environment).slug();
         for result in run.benchmarks.iter().filter(|result| is_pass(result) && !is_tuned(result)) {
-            let Some(one) = seen(run, result, &machine) else { continue };
+            let Some(one) = observed_pass(run, result, &machine) else { continue };
             if found.len() < MOST_PASSES && found.iter().all(|other| other.pass != one.pass) {
                 found.push(one);
             }
@@ -293,14 +295,14 @@ fn passes(runs: &[Run]) -> Vec<Seen> {
     found
 }
 
-fn seen(run: &Run, result: &BenchmarkResult, machine: &str) -> Option<Seen> {
+fn observed_pass(run: &Run, result: &BenchmarkResult, machine: &str) -> Option<ObservedPass> {
     let number = |name: &str| parameter(result, name)?.parse::<u64>().ok();
     let name = parameter(result, "model")?;
     let own = || serde_json::from_str::<ModelRow>(parameter(result, DEFINITION)?).ok();
     let row = find(name, &[]).cloned().or_else(own)?;
     let pass = Pass::of(&row, place(result, machine)?, number("batch_size")?, number("sequence_length")?)?;
     let time_ms = result.fields()?.number("time_ms").filter(|time| *time > 0.0)?;
-    Some(Seen { pass, seconds: time_ms / 1e3, evidence: evidence(run, result, "time_ms", time_ms) })
+    Some(ObservedPass { pass, seconds: time_ms / 1e3, evidence: evidence(run, result, "time_ms", time_ms) })
 }
 
 fn evidence(run: &Run, result: &BenchmarkResult, field: &str, value: f64) -> ModelEvidence {
@@ -309,8 +311,8 @@ fn evidence(run: &Run, result: &BenchmarkResult, field: &str, value: f64) -> Mod
 }
 
 /// The places where passes were measured, and those that only have a roof in the runtimes that were measured elsewhere.
-fn known(runs: &[Run], seen: &[Seen]) -> Vec<Known> {
-    let mut found: Vec<Known> = Vec::new();
+fn find_places(runs: &[Run], seen: &[ObservedPass]) -> Vec<CandidatePlace> {
+    let mut found: Vec<CandidatePlace> = Vec::new();
     for run in runs {
         let machine = Fingerprint::of(&run.environment).slug();
         for result in &run.benchmarks {
@@ -322,14 +324,14 @@ fn known(runs: &[Run], seen: &[Seen]) -> Vec<Known> {
                 let here = &result.environment;
                 let gigabytes =
                     if place.device.starts_with("cpu") { here.system_memory_gb } else { here.gpu_memory_gb };
-                found.push(Known { place, roof, memory_bytes: gigabytes.map(|size| (size * 1e9) as u64) });
+                found.push(CandidatePlace { place, roof, memory_bytes: gigabytes.map(|size| (size * 1e9) as u64) });
             }
         }
     }
     found
 }
 
-fn places_of(result: &BenchmarkResult, machine: &str, seen: &[Seen]) -> Vec<ModelPlace> {
+fn places_of(result: &BenchmarkResult, machine: &str, seen: &[ObservedPass]) -> Vec<ModelPlace> {
     if is_pass(result) {
         return place(result, machine).into_iter().collect();
     }
@@ -337,7 +339,7 @@ fn places_of(result: &BenchmarkResult, machine: &str, seen: &[Seen]) -> Vec<Mode
     let device = result.benchmark_id.device().to_string();
     let kind = |device: &str| device.split(':').next().map(str::to_owned);
     let elsewhere = seen.iter().filter(|one| kind(&one.pass.place.device) == kind(&device));
-    let place = |one: &Seen| ModelPlace {
+    let place = |one: &ObservedPass| ModelPlace {
         machine: machine.to_owned(),
         device: device.clone(),
         threads: threads.filter(|_| device.starts_with("cpu")),
@@ -356,7 +358,7 @@ fn threads(result: &BenchmarkResult) -> Option<u64> {
 
 /// The measured roof of `place`: the peak of its own type, of f32 where that type has none; where nothing is measured, the most
 /// that a pass reached there stands for it.
-fn roof(runs: &[Run], seen: &[Seen], place: &ModelPlace) -> Option<Roof> {
+fn roof(runs: &[Run], seen: &[ObservedPass], place: &ModelPlace) -> Option<Roof> {
     let most = |benchmark: &str, field: &str, dtype: Option<&str>| {
         let there = runs.iter().filter(|run| Fingerprint::of(&run.environment).slug() == place.machine);
         let results = there.flat_map(|run| run.benchmarks.iter().map(move |result| (run, result)));

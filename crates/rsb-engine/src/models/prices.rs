@@ -33,7 +33,7 @@ impl Prices {
     /// When it is no TOML, says what no price has, holds none, or one that is no amount of money.
     pub fn parse(text: &str) -> Result<Self, PricesError> {
         let file: Table = text.parse().map_err(|error: toml::de::Error| PricesError(error.to_string()))?;
-        known(&file, &["currency", "price"])?;
+        check_keys(&file, &["currency", "price"])?;
         let currency = words(&file, "currency", "USD")?;
         let listed = file.get("price").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         if listed.is_empty() {
@@ -57,7 +57,7 @@ impl Prices {
 impl Price {
     fn of(row: &Value) -> Result<Self, PricesError> {
         let row = row.as_table().ok_or_else(|| PricesError("`price` is no table; write [[price]]".to_owned()))?;
-        known(row, &["machine", "device", "per_hour"])?;
+        check_keys(row, &["machine", "device", "per_hour"])?;
         let amount =
             row.get("per_hour").and_then(|value| value.as_float().or(value.as_integer().map(|whole| whole as f64)));
         let per_hour = amount.filter(|amount| amount.is_finite() && *amount > 0.0).ok_or_else(|| {
@@ -69,7 +69,7 @@ impl Price {
 }
 
 /// Refuses a key that means nothing.
-fn known(table: &Table, names: &[&str]) -> Result<(), PricesError> {
+fn check_keys(table: &Table, names: &[&str]) -> Result<(), PricesError> {
     match table.keys().find(|key| !names.contains(&key.as_str())) {
         Some(key) => Err(PricesError(format!("unknown field `{key}`, expected one of {}", names.join(", ")))),
         None => Ok(()),

@@ -44,14 +44,14 @@ impl Goal {
         let what = |goal: &str| format!("{goal} on {}", one.place.machine);
         let (figure, reason) = match self {
             Self::Latency | Self::Throughput => return Ok(1.0),
-            Self::Cost => (one.cost_per_million_items, unpriced(one, what("costs"))),
+            Self::Cost => (one.cost_per_million_items, missing_price(one, what("costs"))),
             Self::Energy => (one.energy_per_item_j, unread_power(one, what("energy"))),
         };
         figure.map(|figure| figure / one.time_per_item_ms).ok_or(reason)
     }
 }
 
-fn unpriced(one: &ModelCandidate, what: String) -> Reason {
+fn missing_price(one: &ModelCandidate, what: String) -> Reason {
     let (machine, device) = (&one.place.machine, &one.place.device);
     let why = format!("no [[price]] of the file is for {device} of {machine}");
     Reason::new(what, why, format!("add one with machine = \"{machine}\", or a part of that name"))
@@ -72,7 +72,7 @@ fn unread_power(one: &ModelCandidate, what: String) -> Reason {
 
 /// What is asked.
 #[derive(Debug, Clone, Copy)]
-pub struct Recommending<'a> {
+pub struct RecommendRequest<'a> {
     /// What the models are wanted for.
     pub goal: Goal,
     /// The only model that is asked for; nothing for all that were measured, and where places are predicted for one of each
@@ -86,16 +86,16 @@ pub struct Recommending<'a> {
     pub is_predicting: bool,
 }
 
-impl Recommending<'_> {
+impl RecommendRequest<'_> {
     /// What was measured, for who wants an answer soon.
     pub const LATENCY: Self = Self { goal: Goal::Latency, model: None, own: &[], prices: None, is_predicting: false };
 }
 
 /// The best of each model in `runs`, which are given newest first: of a case that several measured the newest counts. A place
 /// where a model was not measured is predicted where that can be.
-pub fn recommend(runs: &[Run], asked: Recommending<'_>) -> RecommendDocument {
+pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument {
     let predictor = Predictor::of(if asked.is_predicting { runs } else { &[] });
-    let mut models = measured(runs, asked);
+    let mut models = measured_advice(runs, asked);
     if asked.is_predicting {
         let is_known = |row: &ModelRow| models.iter().any(|advice| advice.model_id == row.name);
         let more: Vec<&ModelRow> = match asked.model {
@@ -128,7 +128,7 @@ fn representatives<'a>() -> impl Iterator<Item = &'a ModelRow> {
 }
 
 /// What `runs` measured of the models asked for.
-fn measured(runs: &[Run], asked: Recommending<'_>) -> Vec<ModelAdvice> {
+fn measured_advice(runs: &[Run], asked: RecommendRequest<'_>) -> Vec<ModelAdvice> {
     let mut models: Vec<ModelAdvice> = Vec::new();
     for run in runs {
         let machine = Fingerprint::of(&run.environment).slug();
@@ -306,7 +306,7 @@ fn definition(runs: &[Run], model: &str) -> Option<ModelRow> {
 }
 
 /// The best wins where nobody's interval reaches into its own. What the goal cannot be told of is unknown.
-fn decide(advice: &mut ModelAdvice, asked: Recommending<'_>) {
+fn decide(advice: &mut ModelAdvice, asked: RecommendRequest<'_>) {
     for mut one in std::mem::take(&mut advice.candidates) {
         one.cost_per_million_items = asked.prices.and_then(|prices| prices.of_million(&one));
         match asked.goal.weight(&one) {

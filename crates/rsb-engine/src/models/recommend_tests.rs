@@ -23,7 +23,7 @@ fn one(backend: &str, time: f64, half: f64, run: &str, batch_size: u64) -> Model
     }
 }
 
-fn decided(candidates: Vec<ModelCandidate>, asked: Recommending<'_>) -> ModelAdvice {
+fn decided(candidates: Vec<ModelCandidate>, asked: RecommendRequest<'_>) -> ModelAdvice {
     let mut advice = advice(find("bert-tiny", &[]).unwrap(), 128);
     for candidate in candidates {
         consider(&mut advice.candidates, candidate);
@@ -35,7 +35,7 @@ fn decided(candidates: Vec<ModelCandidate>, asked: Recommending<'_>) -> ModelAdv
 
 #[test]
 fn the_fastest_wins_only_where_no_other_reaches_it() {
-    let asked = Recommending::LATENCY;
+    let asked = RecommendRequest::LATENCY;
     for (half, choice) in [(0.4, ModelChoice::Winner), (0.5, ModelChoice::NoClearWinner)] {
         let advice = decided(vec![one("pytorch", 3.0, half, "a", 1), one("openvino", 2.0, half, "a", 1)], asked);
         assert_eq!((advice.choice, advice.candidates[0].place.backend.as_str()), (choice, "openvino"));
@@ -54,7 +54,7 @@ fn of_one_batch_the_newest_run_counts_and_of_a_place_its_best_batch() {
         one("pytorch", 1.0, 0.1, "old", 1),
         two_threads,
     ];
-    let advice = decided(newest_first, Recommending::LATENCY);
+    let advice = decided(newest_first, RecommendRequest::LATENCY);
     let seen: Vec<(u64, Option<u64>)> =
         advice.candidates.iter().map(|one| (one.batch_size, one.place.threads)).collect();
     assert_eq!(seen, [(1, Some(2)), (8, Some(1))]);
@@ -69,7 +69,7 @@ fn a_model_of_the_catalogue_is_predicted_beside_where_it_was_measured_and_counts
     for result in &mut run.benchmarks {
         result.samples.clear();
     }
-    let asked = Recommending { is_predicting: true, model: Some("bert-tiny"), ..Recommending::LATENCY };
+    let asked = RecommendRequest { is_predicting: true, model: Some("bert-tiny"), ..RecommendRequest::LATENCY };
     let found = recommend(&[run], asked).models;
     let bases = |backend: &str| {
         let candidates = found.iter().flat_map(|advice| &advice.candidates);
@@ -82,7 +82,7 @@ fn a_model_of_the_catalogue_is_predicted_beside_where_it_was_measured_and_counts
 #[test]
 fn the_cheapest_is_another_than_the_fastest_and_what_has_no_price_is_unknown() {
     let prices = Prices::parse(FILE).unwrap();
-    let asked = Recommending { goal: Goal::Cost, prices: Some(&prices), ..Recommending::LATENCY };
+    let asked = RecommendRequest { goal: Goal::Cost, prices: Some(&prices), ..RecommendRequest::LATENCY };
     let mut dear = one("pytorch", 1.0, 0.1, "a", 1);
     dear.place.machine = "a-dear-one".to_owned();
     let mut unpriced = one("pytorch", 0.1, 0.01, "a", 1);
@@ -97,7 +97,7 @@ fn the_cheapest_is_another_than_the_fastest_and_what_has_no_price_is_unknown() {
 
 #[test]
 fn energy_is_known_only_where_power_was_read() {
-    let asked = Recommending { goal: Goal::Energy, ..Recommending::LATENCY };
+    let asked = RecommendRequest { goal: Goal::Energy, ..RecommendRequest::LATENCY };
     let mut read = one("pytorch", 2.0, 0.1, "a", 1);
     read.place.device = "cuda:0".to_owned();
     read.energy_per_item_j = Some(0.6);
@@ -111,7 +111,7 @@ fn energy_is_known_only_where_power_was_read() {
 fn energy_on_a_cpu_is_its_power_over_the_time_of_an_item() {
     let mut run: Run = serde_json::from_str(include_str!("../../../../docs/gallery/models.json")).unwrap();
     let is_it = |result: &BenchmarkResult| is_pass(result) && parameter(result, "model") == Some("bert-tiny");
-    let asked = Recommending { goal: Goal::Energy, model: Some("bert-tiny"), ..Recommending::LATENCY };
+    let asked = RecommendRequest { goal: Goal::Energy, model: Some("bert-tiny"), ..RecommendRequest::LATENCY };
     assert_eq!(recommend(std::slice::from_ref(&run), asked).models[0].choice, ModelChoice::Unknown);
     for result in run.benchmarks.iter_mut().filter(|result| is_it(result)) {
         for fields in &mut result.results {
@@ -141,7 +141,7 @@ fn a_file_of_prices_with_a_mistake_is_refused_by_name() {
 
 #[test]
 fn without_a_model_there_is_one_of_each_family_and_size_once_anything_was_measured() {
-    let asked = Recommending { is_predicting: true, ..Recommending::LATENCY };
+    let asked = RecommendRequest { is_predicting: true, ..RecommendRequest::LATENCY };
     assert!(recommend(&[], asked).models.is_empty());
     let run: Run = serde_json::from_str(include_str!("../../../../docs/gallery/models.json")).unwrap();
     let found = recommend(std::slice::from_ref(&run), asked).models;
@@ -156,7 +156,7 @@ fn without_a_model_there_is_one_of_each_family_and_size_once_anything_was_measur
     assert!(huge.choice == ModelChoice::Unknown && huge.unknown[0].reason.why.contains("of memory"), "{huge:?}");
     let mine = "[[model]]\nname = \"mine\"\nfamily = \"vision\"\nclass = \"ViTModel\"\n";
     let own = crate::models::parse(mine).unwrap();
-    let found = recommend(&[run], Recommending { own: &own, model: Some("mine"), ..asked }).models;
+    let found = recommend(&[run], RecommendRequest { own: &own, model: Some("mine"), ..asked }).models;
     assert_eq!((found.len(), found[0].parameter_count, found[0].size.clone()), (1, None, None));
     assert!(found[0].unknown.iter().all(|one| one.reason.why.contains("counted")), "{found:?}");
 }
@@ -173,7 +173,7 @@ fn a_price_is_above_zero_and_its_machine_is_named_in_letters_of_any_case() {
 #[test]
 fn what_was_measured_is_told_by_the_figure_of_the_run() {
     let run: Run = serde_json::from_str(include_str!("../../../../docs/gallery/models.json")).unwrap();
-    let found = recommend(std::slice::from_ref(&run), Recommending::LATENCY).models;
+    let found = recommend(std::slice::from_ref(&run), RecommendRequest::LATENCY).models;
     let candidates: Vec<&ModelCandidate> = found.iter().flat_map(|advice| &advice.candidates).collect();
     for one in &candidates {
         let [low, high] = one.time_per_item_interval_ms;

@@ -76,7 +76,7 @@ mod tests {
         }
     }
 
-    fn taken(all: &[DeviceInfo]) -> Vec<String> {
+    fn selected_devices(all: &[DeviceInfo]) -> Vec<String> {
         all.iter().filter(|device| takes(device, all)).map(|device| device.device.to_string()).collect()
     }
 
@@ -94,7 +94,7 @@ mod tests {
             device("opencl:2", "Intel(R) Arc(TM) A770 Graphics (Intel(R) OpenCL Graphics)", Gpu),
             device("oneapi:0", "Intel(R) Arc(TM) A770 Graphics (Intel(R) OpenCL Graphics)", Gpu),
         ];
-        assert_eq!(taken(&here), ["cpu:0", "rocm:0", "vulkan:1", "oneapi:0"]);
+        assert_eq!(selected_devices(&here), ["cpu:0", "rocm:0", "vulkan:1", "oneapi:0"]);
         let [(BackendId::Opencl, reason)]: [(BackendId, Reason); 1] = left_out(&here).try_into().unwrap() else {
             panic!()
         };
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn drivers_for_the_cpu_are_left_out_with_a_word_about_it() {
         let here = [device("cpu:0", "x", DeviceType::Cpu), device("vulkan:0", "llvmpipe [llvmpipe]", DeviceType::Cpu)];
-        assert_eq!(taken(&here), ["cpu:0"]);
+        assert_eq!(selected_devices(&here), ["cpu:0"]);
         let [(BackendId::Vulkan, reason)]: [(BackendId, Reason); 1] = left_out(&here).try_into().unwrap() else {
             panic!()
         };
@@ -139,7 +139,7 @@ mod tests {
             ),
             ("no vendor's name", vec![nvidia("cuda:0", one), nvidia("vulkan:0", one)], vec!["cuda:0"]),
         ] {
-            assert_eq!(taken(&here), expected, "{what}");
+            assert_eq!(selected_devices(&here), expected, "{what}");
         }
     }
 
@@ -150,6 +150,6 @@ mod tests {
             device("vulkan:0", "AMD Radeon Graphics (RADV GFX1100)", DeviceType::Gpu),
             device("opencl:0", "Radeon (rusticl)", DeviceType::Gpu),
         ];
-        assert_eq!(taken(&here), ["cpu:0", "vulkan:0"]);
+        assert_eq!(selected_devices(&here), ["cpu:0", "vulkan:0"]);
     }
 }

@@ -6,14 +6,14 @@ use rsb_workloads::Breadth;
 
 use super::{CustomEntry, Machine, Plan, PlanError, Selection};
 use crate::frameworks::{self, Component, ComponentSelection};
-use crate::models::{self, ModelWish};
+use crate::models::{self, ModelSelection};
 use crate::suites;
 
 /// Values that replace those of an axis.
 type Axes = Vec<(String, Vec<String>)>;
 
 /// The components that are asked for, each with its axes: by name, as part of the suite, or as an entry of `custom`.
-pub(super) fn wanted(selection: &Selection) -> Result<Vec<(&'static Component, Axes)>, PlanError> {
+pub(super) fn select(selection: &Selection) -> Result<Vec<(&'static Component, Axes)>, PlanError> {
     if selection.names.is_empty() && selection.suite == Suite::Custom {
         let known = selection.custom.iter().filter_map(|entry| Some((frameworks::find(&entry.benchmark)?, entry)));
         return known.map(|(component, entry)| of_entry(component, entry, selection)).collect();
@@ -67,7 +67,7 @@ pub(super) fn add(
     for device in places {
         if component.name == models::MODELS {
             let info = devices.iter().find(|info| info.device == device).copied();
-            add_models(plan, component, (device, info), ModelWish { breadth, axes, own: &selection.models })?;
+            add_models(plan, component, (device, info), ModelSelection { breadth, axes, own: &selection.models })?;
             continue;
         }
         for case in frameworks::cases(component, device, wish)? {
@@ -84,7 +84,7 @@ fn add_models(
     plan: &mut Plan,
     component: &Component,
     device: (DeviceRef, Option<&DeviceInfo>),
-    wish: ModelWish<'_>,
+    wish: ModelSelection<'_>,
 ) -> Result<(), PlanError> {
     for case in models::cases(component, device, wish)? {
         match case {

@@ -29,7 +29,7 @@ pub struct UnknownPattern {
 /// # Errors
 /// The first that neither fits one of `ids` nor could fit another case.
 pub(super) fn check(patterns: &[PolicyPattern<'_>], ids: &[&str]) -> Result<(), UnknownPattern> {
-    let known: Vec<Words> = all_words().collect();
+    let known: Vec<IdVocabulary> = all_words().collect();
     let unknown = patterns.iter().find(|one| !one.fits(ids) && !could_fit(one.pattern, &known));
     match unknown {
         None => Ok(()),
@@ -42,32 +42,33 @@ pub(super) fn check(patterns: &[PolicyPattern<'_>], ids: &[&str]) -> Result<(), 
 }
 
 /// What the ids of one benchmark are made of.
-struct Words {
+struct IdVocabulary {
     fixed: Vec<String>,
     axes: Vec<AxisInfo>,
     /// Whether anything may stand beside these: another tool names its cases itself.
     open: bool,
 }
 
-fn all_words() -> impl Iterator<Item = Words> {
-    let native = rsb_workloads::known().map(|benchmark| {
+fn all_words() -> impl Iterator<Item = IdVocabulary> {
+    let native = rsb_workloads::all_benchmarks().map(|benchmark| {
         let kinds = [BenchmarkType::CpuPerformance, BenchmarkType::GpuPerformance];
-        Words::new(&kinds, benchmark.name(), &[]).with(benchmark.axes())
+        IdVocabulary::new(&kinds, benchmark.name(), &[]).with(benchmark.axes())
     });
-    let components = frameworks::known().flat_map(|component| {
+    let components = frameworks::all_and_models().flat_map(|component| {
         let of = |workload: &frameworks::Workload| {
-            Words::new(&[BenchmarkType::ComponentSpecific], component.name, &[workload.name]).with(workload.axes)
+            IdVocabulary::new(&[BenchmarkType::ComponentSpecific], component.name, &[workload.name]).with(workload.axes)
         };
         component.workloads.iter().map(of)
     });
-    let imported = Format::ALL
-        .into_iter()
-        .map(|format| Words { open: true, ..Words::new(&[format.benchmark_type()], format.as_str(), &[]) });
-    let every = std::iter::once(Words::new(&BenchmarkType::ALL, plan::ALL, &[]));
+    let imported = Format::ALL.into_iter().map(|format| IdVocabulary {
+        open: true,
+        ..IdVocabulary::new(&[format.benchmark_type()], format.as_str(), &[])
+    });
+    let every = std::iter::once(IdVocabulary::new(&BenchmarkType::ALL, plan::ALL, &[]));
     native.chain(components).chain(imported).chain(every)
 }
 
-impl Words {
+impl IdVocabulary {
     fn new(kinds: &[BenchmarkType], benchmark: &str, more: &[&str]) -> Self {
         let names = kinds.iter().map(|kind| kind.as_str()).chain([benchmark, "none"]).chain(more.iter().copied());
         let mut fixed: Vec<String> = names.map(str::to_owned).collect();
@@ -175,7 +176,7 @@ fn fragments(pattern: &str) -> Vec<Fragment<'_>> {
     found
 }
 
-fn could_fit(pattern: &str, known: &[Words]) -> bool {
+fn could_fit(pattern: &str, known: &[IdVocabulary]) -> bool {
     let pieces = fragments(pattern);
     known.iter().any(|words| {
         let mut held = pieces.iter().map(|piece| words.hold(piece));
@@ -184,13 +185,13 @@ fn could_fit(pattern: &str, known: &[Words]) -> bool {
 }
 
 /// Whether the pieces name the tool itself, and not only a kind or a device that every benchmark has.
-fn names_tool(pieces: &[Fragment<'_>], words: &Words) -> bool {
+fn names_tool(pieces: &[Fragment<'_>], words: &IdVocabulary) -> bool {
     let tool = words.fixed.iter().find(|word| Format::ALL.iter().any(|format| format.as_str() == word.as_str()));
     tool.is_some_and(|tool| pieces.iter().any(|piece| piece.begins && piece.ends && piece.text == tool))
 }
 
 /// The name most like the first piece that nothing has; `None` where none is like it, or each piece is somewhere.
-fn nearest(pattern: &str, known: &[Words], ids: &[&str]) -> Option<String> {
+fn nearest(pattern: &str, known: &[IdVocabulary], ids: &[&str]) -> Option<String> {
     let pieces = fragments(pattern);
     let is_here = |piece: &Fragment<'_>| ids.iter().flat_map(|id| id.split('/')).any(|part| piece.is_of(part));
     let strange = pieces.iter().find(|piece| !is_here(piece) && known.iter().all(|words| !words.hold(piece)))?;
@@ -244,7 +245,7 @@ mod tests {
         let policy = rsb_stats::Policy::try_from(toml::from_str::<rsb_stats::PolicyFile>(text).unwrap()).unwrap();
         check(&policy.patterns(), &[]).unwrap();
         let aimed_at: Vec<&str> = policy.patterns().iter().map(|one| one.pattern).collect();
-        for component in frameworks::known().filter(|component| component.name != "all") {
+        for component in frameworks::all_and_models().filter(|component| component.name != "all") {
             let start = format!("component_specific/{}/", component.name);
             assert!(aimed_at.iter().any(|pattern| pattern.starts_with(&start)), "{} cannot warn", component.name);
         }

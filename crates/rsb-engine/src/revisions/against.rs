@@ -93,7 +93,7 @@ pub fn against(
     }
     result.notes.extend(counted.map(|text| ComparisonNote::new(ComparisonNoteCode::Evidence, text)));
     result.notes.extend(judge.policy_note());
-    let judged = JudgedSides { baseline: Some(revision.to_owned()), ..sides.judged() };
+    let judged = JudgedSides { baseline: Some(revision.to_owned()), ..sides.judged_sides() };
     Ok(Judgment { result, basis: Basis::Figures { remeasured: true }, sides: judged })
 }
 
@@ -141,7 +141,7 @@ struct CommonPlan {
 impl CommonPlan {
     fn of(builds: &Builds, request: &AgainstRequest<'_>, changed: &[PathBuf]) -> Result<Self> {
         let [before, after] = &builds.sides;
-        let [known, own] = [planned(before, request)?, planned(after, request)?];
+        let [known, own] = [plan_cases(before, request)?, plan_cases(after, request)?];
         let only = |those: &[Case], others: &[Case]| -> Vec<CaseId> {
             let others = others.iter().map(|case| &case.id).sorted_unstable().dedup().collect_vec();
             those.iter().map(|case| &case.id).filter(|id| others.binary_search(id).is_err()).cloned().collect()
@@ -149,7 +149,7 @@ impl CommonPlan {
         let (vanished, new) = (only(&known, &own), only(&own, &known));
         let mut common: Vec<Case> = known.into_iter().filter(|case| !vanished.contains(&case.id)).collect();
         if common.is_empty() && vanished.is_empty() {
-            bail!("{} and this tree have no case in common{}", request.revision, wanted(request));
+            bail!("{} and this tree have no case in common{}", request.revision, describe_filters(request));
         }
         let mut alike = Vec::new();
         if !request.measure_equal {
@@ -171,13 +171,13 @@ impl CommonPlan {
 }
 
 /// The filters of the request, for a message.
-fn wanted(request: &AgainstRequest<'_>) -> String {
+fn describe_filters(request: &AgainstRequest<'_>) -> String {
     let filters = [request.benchmarks, request.cases].concat();
     if filters.is_empty() { String::new() } else { format!(" that fits {}", filters.join(", ")) }
 }
 
 /// The cases that `build` would measure.
-fn planned(build: &Build, request: &AgainstRequest<'_>) -> Result<Vec<Case>> {
+fn plan_cases(build: &Build, request: &AgainstRequest<'_>) -> Result<Vec<Case>> {
     let mut cases = if let Build::ThisProgram(program) = build {
         let mut words: Vec<&str> = request.benchmarks.iter().map(String::as_str).collect();
         if let Some(suite) = request.suite {

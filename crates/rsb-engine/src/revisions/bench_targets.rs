@@ -8,7 +8,7 @@ use rsb_model::{Event, json};
 use serde_json::Value;
 
 use super::builds::git;
-use super::cargo::{align_functions, answered, cargo};
+use super::cargo::{align_functions, cargo, run_cargo};
 use super::place::BuildOutputs;
 use crate::Listener;
 use crate::harness::BenchExecutable;
@@ -137,7 +137,7 @@ pub(super) fn build(
         command.args(targets.iter().flat_map(|target| ["--bench", target]));
         command.args(packages.iter().flat_map(|package| ["--package", package]));
     }
-    let output = answered(command.args(arguments))?;
+    let output = run_cargo(command.args(arguments))?;
     let messages = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         for error in errors(&messages) {
@@ -158,7 +158,7 @@ impl Metadata {
     fn of(directory: &Path) -> Result<Option<Self>> {
         let mut command = cargo(directory);
         command.args(["metadata", "--no-deps", "--format-version", "1"]);
-        let output = answered(&mut command)?;
+        let output = run_cargo(&mut command)?;
         if !output.status.success() {
             return Ok(None);
         }

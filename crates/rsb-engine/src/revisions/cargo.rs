@@ -56,7 +56,7 @@ pub(super) fn cargo(directory: &Path) -> Command {
 ///
 /// # Errors
 /// When it cannot start, or was killed.
-pub(super) fn answered(command: &mut Command) -> Result<Output> {
+pub(super) fn run_cargo(command: &mut Command) -> Result<Output> {
     let output = command
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
@@ -86,7 +86,7 @@ pub(super) fn build_this_program(
         command.arg("--release");
     }
     align_functions(&mut command, |name| std::env::var(name).ok());
-    if !answered(&mut command)?.status.success() {
+    if !run_cargo(&mut command)?.status.success() {
         return Ok(false);
     }
     let built: PathBuf = target.join(profile.directory()).join(PROGRAM);
@@ -107,7 +107,7 @@ pub(super) fn relink_this_program((tree, target): (&Path, &Path), seed: u64, pro
         .args(SMALL.iter().flat_map(|setting| ["--config", setting]));
     align_functions(&mut command, |name| std::env::var(name).ok());
     command.arg("--").arg(format!("-Clink-arg=-Wl,--shuffle-sections=.text*={seed}"));
-    if !answered(&mut command)?.status.success() {
+    if !run_cargo(&mut command)?.status.success() {
         return Ok(false);
     }
     let built: PathBuf = target.join(CargoProfile::Release.directory()).join(PROGRAM);

@@ -15,11 +15,12 @@ const LINE: usize = 16;
 
 /// Whether the executables `one` and `other` do the same. What cannot be read as ELF is the same only byte for byte.
 pub(super) fn is_same(one: &[u8], other: &[u8]) -> bool {
-    one == other || matches!((Loaded::of(one), Loaded::of(other)), (Some(one), Some(other)) if one.does_as(&other))
+    one == other
+        || matches!((LoadedImage::of(one), LoadedImage::of(other)), (Some(one), Some(other)) if one.does_as(&other))
 }
 
 /// What the system loads of an executable.
-struct Loaded<'a> {
+struct LoadedImage<'a> {
     entry: u64,
     sections: Vec<Section<'a>>,
 }
@@ -31,7 +32,7 @@ struct Section<'a> {
     data: &'a [u8],
 }
 
-impl<'a> Loaded<'a> {
+impl<'a> LoadedImage<'a> {
     fn of(bytes: &'a [u8]) -> Option<Self> {
         let file = ElfFile64::<object::LittleEndian>::parse(bytes).ok()?;
         let mut sections = Vec::new();

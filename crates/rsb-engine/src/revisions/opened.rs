@@ -13,11 +13,11 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// does not end in time, or the system cannot watch files.
 pub(super) fn may_open(executables: &Executables, executable: &BenchExecutable, files: &[PathBuf]) -> bool {
     let Some(side) = executables.side() else { return true };
-    watched(executables, executable, side, files).unwrap_or(true)
+    observe_opens(executables, executable, side, files).unwrap_or(true)
 }
 
 #[cfg(target_os = "linux")]
-fn watched(
+fn observe_opens(
     executables: &Executables,
     executable: &BenchExecutable,
     side: &BuiltSide,
@@ -45,7 +45,7 @@ fn watched(
 }
 
 #[cfg(not(target_os = "linux"))]
-fn watched(_: &Executables, _: &BenchExecutable, _: &BuiltSide, _: &[PathBuf]) -> std::io::Result<bool> {
+fn observe_opens(_: &Executables, _: &BenchExecutable, _: &BuiltSide, _: &[PathBuf]) -> std::io::Result<bool> {
     Ok(true)
 }
 

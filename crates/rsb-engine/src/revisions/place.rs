@@ -166,7 +166,7 @@ impl BuiltSide {
         copied().with_context(|| format!("cannot copy the build outputs to {}", dir.display()))?;
         let BuildOutputs { benches, library_directories, .. } = outputs;
         let mut side = Self { place: place.clone(), dir: dir.to_owned(), benches: Vec::new(), library_directories };
-        side.benches = benches.iter().map(|bench| side.stored(bench)).collect();
+        side.benches = benches.iter().map(|bench| side.stored_path(bench)).collect();
         Ok(side)
     }
 
@@ -189,7 +189,7 @@ impl BuiltSide {
     }
 
     /// Where the file that appears at `path` is stored.
-    pub(crate) fn stored(&self, path: &Path) -> PathBuf {
+    pub(crate) fn stored_path(&self, path: &Path) -> PathBuf {
         path.strip_prefix(self.place.path()).map_or_else(|_| path.to_owned(), |name| self.dir.join(name))
     }
 

@@ -211,7 +211,7 @@ impl Project {
                 };
                 let program = std::env::current_exe().context("the system does not name this program")?;
                 let own = custom.in_repository.as_ref().filter(|_| role == SideRole::Second);
-                let own = own.map(|name| worktree.named(role.name()).tree().join(name));
+                let own = own.map(|name| worktree.for_side(role.name()).tree().join(name));
                 let file = own.unwrap_or_else(|| custom.file.clone());
                 // A revision without the file has none of its cases.
                 let cases = if file.exists() {
@@ -233,7 +233,7 @@ fn built_by_command(
     command: Option<&str>,
     listener: &mut Listener<'_>,
 ) -> Result<Option<PathBuf>> {
-    let worktree = worktree.named(role.name());
+    let worktree = worktree.for_side(role.name());
     let build = |(tree, _): (&Path, &Path), _: &mut Listener<'_>| harness::build(command, &tree.join(directory));
     let is_built = worktree.with_revision(commit, listener, build)?;
     Ok(is_built.then(|| worktree.tree().join(directory)))
@@ -349,7 +349,7 @@ impl Build {
             let same = if let Some(same) = known.get(&one.program) {
                 *same
             } else {
-                let same = do_the_same([&own.stored(one), &others.stored(two)])?
+                let same = do_the_same([&own.stored_program(one), &others.stored_program(two)])?
                     && !opened::may_open(own, one, changed)
                     && !opened::may_open(others, two, changed);
                 known.insert(one.program.clone(), same);

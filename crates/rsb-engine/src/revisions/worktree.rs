@@ -101,7 +101,7 @@ impl Worktree {
     }
 
     /// Another worktree of the same repository, for a side whose command builds in its tree.
-    pub(super) fn named(&self, name: &str) -> Self {
+    pub(super) fn for_side(&self, name: &str) -> Self {
         let place = BuildPlace::new(&self.dir, &self.top, &format!("side-{name}"));
         Self { top: self.top.clone(), dir: self.dir.clone(), place }
     }
@@ -136,7 +136,7 @@ impl Worktree {
     pub(super) fn programs(&self, tree: TreeUse, listener: &mut Listener<'_>) -> Result<ProgramDirectory> {
         let session = match tree {
             TreeUse::WhileBuilding => None,
-            TreeUse::WhileMeasuring => Some(self.locked("session", listener)?),
+            TreeUse::WhileMeasuring => Some(self.wait_for_lock("session", listener)?),
         };
         let _lock = self.lock(listener)?;
         self.remove_orphans();
@@ -173,10 +173,10 @@ impl Worktree {
 
     /// Two builds at once would switch each other's worktree.
     fn lock(&self, listener: &mut Listener<'_>) -> Result<File> {
-        self.locked("lock", listener)
+        self.wait_for_lock("lock", listener)
     }
 
-    fn locked(&self, name: &str, listener: &mut Listener<'_>) -> Result<File> {
+    fn wait_for_lock(&self, name: &str, listener: &mut Listener<'_>) -> Result<File> {
         let dir = self.dir.display();
         std::fs::create_dir_all(&self.dir).with_context(|| format!("cannot create {dir}"))?;
         let path = self.dir.join(name);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     /// The directory in which git keeps what it knows of the worktree.
-    fn registered(worktree: &Worktree) -> PathBuf {
+    fn git_dir(worktree: &Worktree) -> PathBuf {
         git(&worktree.tree(), &["rev-parse", "--absolute-git-dir"]).unwrap().into()
     }
 
@@ -277,14 +277,14 @@ mod tests {
         let damages: [(&str, Damage); 6] = [
             ("removed by `cargo clean`", |worktree| std::fs::remove_dir_all(worktree.tree()).unwrap()),
             ("killed while git added it", |worktree| {
-                std::fs::write(registered(worktree).join("locked"), "initializing").unwrap();
+                std::fs::write(git_dir(worktree).join("locked"), "initializing").unwrap();
                 std::fs::remove_dir_all(worktree.tree()).unwrap();
             }),
             ("killed while git checked out", |worktree| {
-                std::fs::write(registered(worktree).join("index.lock"), "").unwrap();
+                std::fs::write(git_dir(worktree).join("index.lock"), "").unwrap();
             }),
-            ("without a head", |worktree| std::fs::write(registered(worktree).join("HEAD"), "").unwrap()),
-            ("no longer registered", |worktree| std::fs::remove_dir_all(registered(worktree)).unwrap()),
+            ("without a head", |worktree| std::fs::write(git_dir(worktree).join("HEAD"), "").unwrap()),
+            ("no longer registered", |worktree| std::fs::remove_dir_all(git_dir(worktree)).unwrap()),
             ("no worktree at all", |worktree| {
                 std::fs::remove_dir_all(worktree.tree()).unwrap();
                 std::fs::create_dir(worktree.tree()).unwrap();

@@ -9,7 +9,7 @@ use crate::selection::CustomEntry;
 
 /// On which hardware an entry is worth having.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum On {
+enum EntryHardware {
     /// Small enough for drivers that run on a CPU.
     Every,
     /// Large enough to fill a GPU.
@@ -17,19 +17,27 @@ enum On {
 }
 
 /// A benchmark with the values of its axes, separated by commas.
-type Entry = (&'static str, On, &'static [(&'static str, &'static str)]);
+type Entry = (&'static str, EntryHardware, &'static [(&'static str, &'static str)]);
 
 const ENTRIES: &[Entry] = &[
-    ("compute-peak", On::Every, &[("dtype", "f32,f64")]),
-    ("tensor-core", On::Every, &[("dtype", "f16"), ("engine", "matrix")]),
-    ("memory-bandwidth", On::Every, &[("operation", "copy,triad"), ("dtype", "f32"), ("size", "64MiB")]),
-    ("memory-bandwidth", On::Gpus, &[("operation", "copy,triad"), ("dtype", "f32"), ("size", "1GiB")]),
-    ("memory-transfer", On::Every, &[("direction", "host-to-device,device-to-host"), ("size", "64MiB")]),
-    ("gemm", On::Every, &[("dtype", "f32,f16"), ("shape", "256x256x256")]),
-    ("gemm", On::Gpus, &[("dtype", "f32,f16"), ("shape", "4096x4096x4096")]),
-    ("tensor-ops", On::Every, &[("operation", "gelu,sum,softmax"), ("dtype", "f32"), ("shape", "1024x1024")]),
-    ("convolution", On::Every, &[("dtype", "f32"), ("shape", "1x32x28x28"), ("kernel", "32x3x3"), ("padding", "1")]),
-    ("launch-latency", On::Every, &[("launch_mode", "single")]),
+    ("compute-peak", EntryHardware::Every, &[("dtype", "f32,f64")]),
+    ("tensor-core", EntryHardware::Every, &[("dtype", "f16"), ("engine", "matrix")]),
+    ("memory-bandwidth", EntryHardware::Every, &[("operation", "copy,triad"), ("dtype", "f32"), ("size", "64MiB")]),
+    ("memory-bandwidth", EntryHardware::Gpus, &[("operation", "copy,triad"), ("dtype", "f32"), ("size", "1GiB")]),
+    ("memory-transfer", EntryHardware::Every, &[("direction", "host-to-device,device-to-host"), ("size", "64MiB")]),
+    ("gemm", EntryHardware::Every, &[("dtype", "f32,f16"), ("shape", "256x256x256")]),
+    ("gemm", EntryHardware::Gpus, &[("dtype", "f32,f16"), ("shape", "4096x4096x4096")]),
+    (
+        "tensor-ops",
+        EntryHardware::Every,
+        &[("operation", "gelu,sum,softmax"), ("dtype", "f32"), ("shape", "1024x1024")],
+    ),
+    (
+        "convolution",
+        EntryHardware::Every,
+        &[("dtype", "f32"), ("shape", "1x32x28x28"), ("kernel", "32x3x3"), ("padding", "1")],
+    ),
+    ("launch-latency", EntryHardware::Every, &[("launch_mode", "single")]),
 ];
 
 /// Each entry, as one of the suite `custom` is written.
@@ -56,7 +64,7 @@ pub fn axes_on(
     device: &DeviceInfo,
     axes: Vec<(String, Vec<String>)>,
 ) -> Option<Vec<(String, Vec<String>)>> {
-    let large = ENTRIES.get(index).is_some_and(|(_, on, _)| *on == On::Gpus);
+    let large = ENTRIES.get(index).is_some_and(|(_, on, _)| *on == EntryHardware::Gpus);
     if large && device.device_type == DeviceType::Cpu {
         return None;
     }
@@ -98,7 +106,11 @@ mod tests {
             }
             device.device_type = DeviceType::Cpu;
             let index = ENTRIES.iter().position(|known| known.0 == *name && known.1 == *on).unwrap();
-            assert_eq!(axes_on((index, benchmark), &device, Vec::new()).is_none(), *on == On::Gpus, "{name}");
+            assert_eq!(
+                axes_on((index, benchmark), &device, Vec::new()).is_none(),
+                *on == EntryHardware::Gpus,
+                "{name}"
+            );
         }
     }
 }

@@ -10,7 +10,7 @@ const BACK: f64 = 5.0;
 
 /// What a look at the history shows.
 #[derive(Debug)]
-pub(super) struct Look<'a> {
+pub(super) struct HistoryScan<'a> {
     /// The machine whose runs were looked at.
     pub(super) machine: &'a str,
     /// When.
@@ -33,7 +33,7 @@ pub(super) struct Trace<'a> {
     pub(super) moment: Timestamp,
 }
 
-impl Look<'_> {
+impl HistoryScan<'_> {
     /// Returns how far `alert` lies from `group`, in points of the series that they share and that moved least.
     fn apart(&self, alert: &TrackedAlert, group: &Group) -> Option<usize> {
         let distance = |one: &SeriesMove| {
@@ -74,7 +74,7 @@ impl Look<'_> {
 }
 
 /// Brings `known` up to `groups`; those that were not known are added as new. The places of all that `groups` are, in order.
-pub(super) fn update(known: &mut Vec<TrackedAlert>, groups: Vec<Group>, look: &Look<'_>) -> Vec<usize> {
+pub(super) fn update(known: &mut Vec<TrackedAlert>, groups: Vec<Group>, look: &HistoryScan<'_>) -> Vec<usize> {
     let mut taken = vec![false; known.len()];
     let mut places = Vec::new();
     for group in groups {
@@ -98,7 +98,7 @@ pub(super) fn update(known: &mut Vec<TrackedAlert>, groups: Vec<Group>, look: &L
 }
 
 /// The alert that `group` is: of one of its series, in its sense, where it was but for a few runs.
-fn matching(known: &[TrackedAlert], taken: &[bool], group: &Group, look: &Look<'_>) -> Option<usize> {
+fn matching(known: &[TrackedAlert], taken: &[bool], group: &Group, look: &HistoryScan<'_>) -> Option<usize> {
     let is_it = |alert: &TrackedAlert| {
         alert.machine == look.machine && alert.direction == group.direction && group.shares(&alert.moves)
     };
@@ -108,7 +108,7 @@ fn matching(known: &[TrackedAlert], taken: &[bool], group: &Group, look: &Look<'
     near.min().map(|(_, place)| place)
 }
 
-fn renew(alert: &mut TrackedAlert, group: Group, look: &Look<'_>) {
+fn renew(alert: &mut TrackedAlert, group: Group, look: &HistoryScan<'_>) {
     // What went away and is there again is told again; what a person decided stays decided.
     if alert.state == AlertState::Invalid && alert.because.as_deref().is_some_and(|why| why.starts_with(WENT_AWAY)) {
         alert.state = AlertState::New;
@@ -125,7 +125,7 @@ fn renew(alert: &mut TrackedAlert, group: Group, look: &Look<'_>) {
     alert.moves = group.moves.into_iter().chain(others).collect();
 }
 
-fn first_told(group: Group, known: &[TrackedAlert], look: &Look<'_>) -> TrackedAlert {
+fn first_told(group: Group, known: &[TrackedAlert], look: &HistoryScan<'_>) -> TrackedAlert {
     TrackedAlert {
         id: name(&group, known, look.machine),
         state: AlertState::New,
@@ -164,7 +164,7 @@ const WENT_AWAY: &str = "it went away by itself";
 const CAME_BACK: &str = "the level came back";
 
 /// Closes what is over: taken back by a later change in every series, or not found any more though points enough were added.
-fn settle(alert: &mut TrackedAlert, found: bool, look: &Look<'_>) {
+fn settle(alert: &mut TrackedAlert, found: bool, look: &HistoryScan<'_>) {
     if alert.machine != look.machine || !alert.moves.iter().any(|one| look.places.knows(one)) {
         return;
     }
@@ -177,7 +177,7 @@ fn settle(alert: &mut TrackedAlert, found: bool, look: &Look<'_>) {
 }
 
 /// Fixed is what came back in every series. Where some came back the others are left.
-fn take_back(alert: &mut TrackedAlert, look: &Look<'_>) {
+fn take_back(alert: &mut TrackedAlert, look: &HistoryScan<'_>) {
     let backs: Vec<Option<Timestamp>> = alert.moves.iter().map(|one| look.back(alert, one)).collect();
     let is_ours = alert.because.as_deref().is_some_and(|why| why.starts_with(CAME_BACK));
     match backs.iter().copied().collect::<Option<Vec<Timestamp>>>() {
@@ -202,7 +202,7 @@ fn take_back(alert: &mut TrackedAlert, look: &Look<'_>) {
 
 /// Whether `one` is looked at, has points before and enough since, and no change there. Where runs before were deleted, nobody
 /// can tell.
-fn is_gone(alert: &TrackedAlert, one: &SeriesMove, look: &Look<'_>) -> bool {
+fn is_gone(alert: &TrackedAlert, one: &SeriesMove, look: &HistoryScan<'_>) -> bool {
     let began = alert.range_of(one).first_after.timestamp;
     let (before, since) =
         (look.places.before(&one.id, &one.metric, began), look.places.since(&one.id, &one.metric, began));
@@ -262,7 +262,8 @@ mod tests {
             .iter()
             .map(|shift| Trace { id: &shift.id, metric: &shift.metric, moment: shift.range.first_after.timestamp })
             .collect();
-        let look = Look { machine: "m", now: moment(runs.end), places: &places, shifts, traces: &traces, min_size: 5 };
+        let look =
+            HistoryScan { machine: "m", now: moment(runs.end), places: &places, shifts, traces: &traces, min_size: 5 };
         update(known, groups, &look)
     }
 

@@ -68,7 +68,7 @@ pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<T
     let guard = if is_usual { AlertBook::lock(store.results_dir()) } else { None };
     let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
     let before = alert_book.clone();
-    let alerts = matched(&mut alert_book, store, request, tree)?;
+    let alerts = match_alerts(&mut alert_book, store, request, tree)?;
     if !is_usual {
         return Ok(Tracked { alerts, ..Tracked::default() });
     }
@@ -86,13 +86,17 @@ pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<T
 ///
 /// # Errors
 /// As [`track`].
-pub fn shown(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<Vec<TrackedAlert>, EngineError> {
+pub fn track_read_only(
+    store: &Store,
+    request: &TrackRequest<'_>,
+    tree: &Path,
+) -> Result<Vec<TrackedAlert>, EngineError> {
     let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
-    matched(&mut alert_book, store, request, tree)
+    match_alerts(&mut alert_book, store, request, tree)
 }
 
 /// The alerts that `request` shows, which `alert_book` knows from then on.
-fn matched(
+fn match_alerts(
     alert_book: &mut AlertBook,
     store: &Store,
     request: &TrackRequest<'_>,
@@ -103,7 +107,7 @@ fn matched(
     let shifts = shifts(request.series, request.trends, request.settings);
     let traces = traces(request.trends);
     let groups = group::together(shifts.clone(), &places);
-    let look = book::Look {
+    let look = book::HistoryScan {
         machine: &machine,
         now: request.now,
         places: &places,

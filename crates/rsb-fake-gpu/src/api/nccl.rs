@@ -66,12 +66,12 @@ struct Part {
 
 /// GPUs that work together, each by its rank; and for each the calls, or groups of calls, that others have not come to.
 #[derive(Debug)]
-struct Together {
+struct Communicator {
     gpus: Vec<usize>,
     waiting: Vec<VecDeque<Vec<Part>>>,
 }
 
-static TOGETHER: Mutex<Together> = Mutex::new(Together { gpus: Vec::new(), waiting: Vec::new() });
+static TOGETHER: Mutex<Communicator> = Mutex::new(Communicator { gpus: Vec::new(), waiting: Vec::new() });
 
 /// Calls for a collective so far.
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -86,7 +86,7 @@ thread_local! {
     static GROUP: RefCell<Group> = const { RefCell::new(Group { depth: 0, parts: Vec::new() }) };
 }
 
-fn together<T>(call: impl FnOnce(&mut Together) -> T) -> T {
+fn together<T>(call: impl FnOnce(&mut Communicator) -> T) -> T {
     call(&mut TOGETHER.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -106,7 +106,7 @@ pub(crate) unsafe extern "C" fn ncclCommInitAll(to: *mut ncclComm_t, count: c_in
     if !with(here(), |state| gpus.iter().all(|&gpu| state.sound(gpu).is_ok())) {
         return SYSTEM_ERROR;
     }
-    together(|all| *all = Together { gpus, waiting: vec![VecDeque::new(); count] });
+    together(|all| *all = Communicator { gpus, waiting: vec![VecDeque::new(); count] });
     for rank in 0..count {
         // SAFETY: the caller gives room for as many as it says.
         unsafe { to.add(rank).write((rank + 1) as ncclComm_t) };
@@ -156,7 +156,7 @@ fn ask(communicator: ncclComm_t, part: Part) -> Status {
     if is_kept { SUCCESS } else { together(|all| all.ask(vec![part])) }
 }
 
-impl Together {
+impl Communicator {
     /// Keeps what each GPU was asked until the others are asked, and does what all have come to.
     fn ask(&mut self, parts: Vec<Part>) -> Status {
         let mut of_each: Vec<Vec<Part>> = vec![Vec::new(); self.gpus.len()];
@@ -293,8 +293,8 @@ fn exchange<T: Element>(state: &mut State, gpus: &[usize], parts: &[Part], dtype
     for &gpu in gpus {
         state.sound(gpu).map_err(|_| SYSTEM_ERROR)?;
     }
-    let sent = sent::<T>(state, gpus, parts, dtype)?;
-    let mut received = received(gpus.len(), parts, &sent)?;
+    let sent = read_inputs::<T>(state, gpus, parts, dtype)?;
+    let mut received = compute_outputs(gpus.len(), parts, &sent)?;
     let library = if state.model.vendor == Vendor::Amd { "rccl_" } else { "nccl_" };
     let is_spoiled = |fault: &Fault| match fault {
         Fault::Wrong(name) => {
@@ -315,7 +315,7 @@ fn exchange<T: Element>(state: &mut State, gpus: &[usize], parts: &[Part], dtype
         written.extend(launch.touched.iter().map(|one| one.block));
     }
     for block in written {
-        state.heap.written(block);
+        state.heap.mark_written(block);
     }
     pass_time(state, gpus.len(), parts, dtype)
 }
@@ -325,7 +325,12 @@ fn gpu_of(gpus: &[usize], rank: usize) -> Result<usize, Status> {
 }
 
 /// What each part sends, in numbers; nothing of what only receives.
-fn sent<T: Element>(state: &State, gpus: &[usize], parts: &[Part], dtype: Dtype) -> Result<Vec<Vec<f64>>, Status> {
+fn read_inputs<T: Element>(
+    state: &State,
+    gpus: &[usize],
+    parts: &[Part],
+    dtype: Dtype,
+) -> Result<Vec<Vec<f64>>, Status> {
     let read = |part: &Part| {
         let gpu = gpu_of(gpus, part.rank)?;
         let count = match part.call {
@@ -342,10 +347,10 @@ fn sent<T: Element>(state: &State, gpus: &[usize], parts: &[Part], dtype: Dtype)
 }
 
 /// What each GPU receives, beside the part that asked for it.
-fn received(ranks: usize, parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)>, Status> {
+fn compute_outputs(ranks: usize, parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)>, Status> {
     let Some(first) = parts.first() else { return Ok(Vec::new()) };
     if matches!(first.call, Call::Send { .. } | Call::Receive { .. }) {
-        return passed(parts, sent);
+        return match_sends(parts, sent);
     }
     let is_whole = parts.iter().map(|part| part.rank).eq(0..ranks);
     if !is_whole || parts.iter().any(|part| (part.call, part.count) != (first.call, first.count)) {
@@ -371,7 +376,7 @@ fn received(ranks: usize, parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part
 }
 
 /// The k-th that a GPU receives from another is the k-th that the other sends to it.
-fn passed(parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)>, Status> {
+fn match_sends(parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)>, Status> {
     let mut waiting: Vec<(&Part, &Vec<f64>)> =
         parts.iter().zip(sent).filter(|(part, _)| matches!(part.call, Call::Send { .. })).collect();
     let mut found = Vec::new();
@@ -410,7 +415,7 @@ fn pass_time(state: &mut State, ranks: usize, parts: &[Part], dtype: Dtype) -> R
         let busy_until = state.stream(part.stream).map_err(|_| INVALID_ARGUMENT)?.busy_until;
         begin = begin.max(state.clock.begin(busy_until));
     }
-    let end = begin + state.clock.scattered(cost);
+    let end = begin + state.clock.add_jitter(cost);
     for part in parts {
         state.stream(part.stream).map_err(|_| INTERNAL_ERROR)?.busy_until = end;
     }

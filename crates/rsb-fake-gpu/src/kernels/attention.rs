@@ -1,15 +1,15 @@
 //! Queries against keys and values.
 
-use super::{Twin, twin};
+use super::{FakeKernel, twin};
 use crate::element::{Element, by_float};
-use crate::launch::{Broken, Launch, Work};
+use crate::launch::{KernelError, Launch, Work};
 
-pub(super) const TWINS: &[Twin] = &[
+pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_attention", 12, |launch| by_float!(launch, attention)),
     twin("rsb_attention_row", 12, |launch| by_float!(launch, attention)),
 ];
 
-fn attention<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn attention<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let [heads, group, queries, positions, capacity, width] = [4, 5, 6, 7, 8, 9].map(|index| launch.size(index).max(1));
     let (causal, scale) = (launch.count(10) != 0, launch.number(11));
     let of = |sizes: [usize; 3]| sizes.into_iter().fold(width, usize::saturating_mul);

@@ -1,10 +1,10 @@
 //! 2-D convolution, NCHW: each tap of the kernel adds a shifted and scaled plane to the output.
 
-use super::{Twin, twin};
+use super::{FakeKernel, twin};
 use crate::element::{Element, by_float};
-use crate::launch::{Broken, Launch, Work};
+use crate::launch::{KernelError, Launch, Work};
 
-pub(super) const TWINS: &[Twin] = &[twin("rsb_convolution", 16, |launch| by_float!(launch, convolution))];
+pub(super) const TWINS: &[FakeKernel] = &[twin("rsb_convolution", 16, |launch| by_float!(launch, convolution))];
 
 /// The sizes, in the order of the parameters.
 struct Sizes {
@@ -53,7 +53,7 @@ fn product(sizes: &[usize]) -> usize {
     sizes.iter().fold(1, |all, &size| all.saturating_mul(size))
 }
 
-fn convolution<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn convolution<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let s = Sizes::of(launch);
     let (plane, out_plane, taps) = (s.height * s.width, s.out_height * s.out_width, s.kernel_height * s.kernel_width);
     let (in_group, out_group) = (s.in_channels / s.groups, (s.out_channels / s.groups).max(1));

@@ -2,11 +2,11 @@
 
 use rsb_model::Dtype;
 
-use super::{Twin, twin};
+use super::{FakeKernel, twin};
 use crate::element::{Element, by_float, from_halves, to_halves};
-use crate::launch::{Broken, Launch, Work};
+use crate::launch::{KernelError, Launch, Work};
 
-pub(super) const TWINS: &[Twin] = &[
+pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_add", 4, |launch| match launch.dtype() {
         Dtype::I8 => add::<i8>(launch),
         Dtype::I4 => halves(launch, 2, |x, z| x + z),
@@ -22,7 +22,7 @@ pub(super) const TWINS: &[Twin] = &[
     twin("rsb_sigmoid", 3, |launch| by_float!(launch, sigmoid)),
 ];
 
-fn one<T: Element>(launch: &mut Launch<'_>, flops: f64, f: impl Fn(f64) -> f64) -> Result<Work, Broken> {
+fn one<T: Element>(launch: &mut Launch<'_>, flops: f64, f: impl Fn(f64) -> f64) -> Result<Work, KernelError> {
     let count = launch.size(2);
     let x: &[T] = launch.input(0, count)?;
     for (y, x) in launch.output::<T>(1, count)?.iter_mut().zip(x) {
@@ -31,7 +31,7 @@ fn one<T: Element>(launch: &mut Launch<'_>, flops: f64, f: impl Fn(f64) -> f64) 
     Ok(Work::vector(launch.dtype(), flops * count as f64))
 }
 
-fn two<T: Element>(launch: &mut Launch<'_>, f: impl Fn(f64, f64) -> f64) -> Result<Work, Broken> {
+fn two<T: Element>(launch: &mut Launch<'_>, f: impl Fn(f64, f64) -> f64) -> Result<Work, KernelError> {
     let count = launch.size(3);
     let (x, z): (&[T], &[T]) = (launch.input(0, count)?, launch.input(1, count)?);
     for (y, (x, z)) in launch.output::<T>(2, count)?.iter_mut().zip(x.iter().zip(z)) {
@@ -41,7 +41,7 @@ fn two<T: Element>(launch: &mut Launch<'_>, f: impl Fn(f64, f64) -> f64) -> Resu
 }
 
 /// Of numbers of 4 bits, from one input or two.
-fn halves(launch: &mut Launch<'_>, inputs: usize, f: impl Fn(f64, f64) -> f64) -> Result<Work, Broken> {
+fn halves(launch: &mut Launch<'_>, inputs: usize, f: impl Fn(f64, f64) -> f64) -> Result<Work, KernelError> {
     let count = launch.size(inputs + 1);
     let x = from_halves(launch.input::<u8>(0, count.div_ceil(2))?);
     let z = from_halves(launch.input::<u8>(inputs - 1, count.div_ceil(2))?);
@@ -50,24 +50,24 @@ fn halves(launch: &mut Launch<'_>, inputs: usize, f: impl Fn(f64, f64) -> f64) -
     Ok(Work::vector(launch.dtype(), count as f64))
 }
 
-fn add<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn add<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     two::<T>(launch, |x, z| x + z)
 }
 
-fn multiply<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn multiply<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     two::<T>(launch, |x, z| x * z)
 }
 
-fn relu<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn relu<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     one::<T>(launch, 1.0, |x| x.max(0.0))
 }
 
-fn sigmoid<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn sigmoid<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     one::<T>(launch, 4.0, |x| (1.0 + (-x).exp()).recip())
 }
 
 /// ½x (1 + tanh(√(2/π) (x + 0.044715 x³))).
-fn gelu<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn gelu<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let root = (2.0 / std::f64::consts::PI).sqrt();
     one::<T>(launch, 8.0, |x| 0.5 * x * (1.0 + (root * (x + 0.044_715 * x.powi(3))).tanh()))
 }

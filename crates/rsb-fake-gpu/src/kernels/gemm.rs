@@ -3,11 +3,11 @@
 use rsb_model::Dtype;
 use rsb_model::architecture::Engine;
 
-use super::{Twin, twin};
-use crate::launch::{Broken, Launch, Work};
+use super::{FakeKernel, twin};
+use crate::launch::{KernelError, Launch, Work};
 use crate::product::{Matrix, Scale, Shape, multiply, multiply_whole};
 
-pub(super) const TWINS: &[Twin] =
+pub(super) const TWINS: &[FakeKernel] =
     &[twin("rsb_gemm_naive", 12, gemm), twin("rsb_gemm_tiled", 12, gemm), twin("rsb_gemm_narrow", 12, narrow)];
 
 /// Sizes and factors, in the order of the parameters.
@@ -39,24 +39,24 @@ impl Parameters {
 }
 
 /// The result in the type of the operands.
-fn narrow(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn narrow(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let parameters = Parameters::of(launch);
     match launch.dtype() {
-        Dtype::Bf16 => typed::<half::bf16, half::bf16>(launch, &parameters, multiply)?,
-        other => return Err(Broken::no_type(other)),
+        Dtype::Bf16 => gemm_of_type::<half::bf16, half::bf16>(launch, &parameters, multiply)?,
+        other => return Err(KernelError::no_type(other)),
     }
     Ok(parameters.work(launch.dtype()))
 }
 
-fn gemm(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn gemm(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let parameters = Parameters::of(launch);
     match launch.dtype() {
-        Dtype::F64 => typed::<f64, f64>(launch, &parameters, multiply)?,
-        Dtype::F32 => typed::<f32, f32>(launch, &parameters, multiply)?,
-        Dtype::F16 => typed::<half::f16, half::f16>(launch, &parameters, multiply)?,
-        Dtype::Bf16 => typed::<half::bf16, f32>(launch, &parameters, multiply)?,
-        Dtype::I8 => typed::<i8, i32>(launch, &parameters, multiply_whole)?,
-        other => return Err(Broken::no_type(other)),
+        Dtype::F64 => gemm_of_type::<f64, f64>(launch, &parameters, multiply)?,
+        Dtype::F32 => gemm_of_type::<f32, f32>(launch, &parameters, multiply)?,
+        Dtype::F16 => gemm_of_type::<half::f16, half::f16>(launch, &parameters, multiply)?,
+        Dtype::Bf16 => gemm_of_type::<half::bf16, f32>(launch, &parameters, multiply)?,
+        Dtype::I8 => gemm_of_type::<i8, i32>(launch, &parameters, multiply_whole)?,
+        other => return Err(KernelError::no_type(other)),
     }
     Ok(parameters.work(launch.dtype()))
 }
@@ -64,11 +64,11 @@ fn gemm(launch: &mut Launch<'_>) -> Result<Work, Broken> {
 /// One of the functions that multiply.
 type Multiply<A, C> = fn(Shape, Matrix<'_, A>, Matrix<'_, A>, &mut [C], Scale);
 
-fn typed<A: crate::element::Element, C: crate::element::Element>(
+fn gemm_of_type<A: crate::element::Element, C: crate::element::Element>(
     launch: &mut Launch<'_>,
     parameters: &Parameters,
     multiply: Multiply<A, C>,
-) -> Result<(), Broken> {
+) -> Result<(), KernelError> {
     let Parameters { shape, batch, stride_b, transposed: [transpose_a, transpose_b], scale } = *parameters;
     let of = |rows: usize, columns: usize| rows.saturating_mul(columns);
     let (size_a, size_c) = (of(shape.m, shape.k), of(shape.m, shape.n));

@@ -1,10 +1,10 @@
 //! Streams, a pointer chase, a flush and the empty kernel.
 
-use super::{Twin, twin};
+use super::{FakeKernel, twin};
 use crate::element::{Element, by_float};
-use crate::launch::{Broken, Launch, Work};
+use crate::launch::{KernelError, Launch, Work};
 
-pub(super) const TWINS: &[Twin] = &[
+pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_read", 5, read),
     twin("rsb_read_nt", 5, read),
     twin("rsb_copy", 3, copy),
@@ -25,7 +25,7 @@ pub(super) const TWINS: &[Twin] = &[
 ];
 
 /// The exclusive-or of all words, the last one padded with zeros.
-fn read(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn read(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let bytes: &[u8] = launch.input(0, launch.size(1))?;
     let (words, rest) = bytes.as_chunks::<8>();
     let whole = words.iter().fold(0, |sum, word| sum ^ u64::from_le_bytes(*word));
@@ -34,20 +34,20 @@ fn read(launch: &mut Launch<'_>) -> Result<Work, Broken> {
     Ok(Work::NONE)
 }
 
-fn copy(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn copy(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let bytes = launch.size(2);
     let from: &[u8] = launch.input(0, bytes)?;
     launch.output::<u8>(1, bytes)?.copy_from_slice(from);
     Ok(Work::NONE)
 }
 
-fn write<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn write<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let value = T::put(launch.number(2));
     launch.output::<T>(0, launch.size(1))?.fill(value);
     Ok(Work::NONE)
 }
 
-fn read_write<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn read_write<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let (count, factor) = (launch.size(1), launch.number(2));
     for element in launch.in_out::<T>(0, count)? {
         *element = T::put(factor * element.get());
@@ -55,7 +55,7 @@ fn read_write<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
     Ok(Work::vector(launch.dtype(), count as f64))
 }
 
-fn triad<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn triad<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let (count, factor) = (launch.size(3), launch.number(4));
     let (a, b): (&[T], &[T]) = (launch.input(0, count)?, launch.input(1, count)?);
     for (c, (a, b)) in launch.output::<T>(2, count)?.iter_mut().zip(a.iter().zip(b)) {
@@ -64,12 +64,12 @@ fn triad<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
     Ok(Work::vector(launch.dtype(), 2.0 * count as f64))
 }
 
-fn rearrange<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn rearrange<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     by_row::<T>(launch, 1, |_, row, room| room.copy_from_slice(row))
 }
 
 /// Each pair of a row as a complex number, times that of its angle.
-fn rotate<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn rotate<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let (rows, width) = (launch.size(4), launch.size(6));
     let angles: &[T] = launch.input(1, rows.saturating_mul(width))?;
     by_row::<T>(launch, 2, |place, row, room| {
@@ -87,7 +87,7 @@ fn by_row<T: Element>(
     launch: &mut Launch<'_>,
     output: usize,
     put: impl Fn(usize, &[T], &mut [T]),
-) -> Result<Work, Broken> {
+) -> Result<Work, KernelError> {
     let [batch, rows, columns, width, capacity, position] = [1, 2, 3, 4, 5, 6].map(|next| launch.size(output + next));
     let product = |sizes: &[usize]| sizes.iter().fold(1_usize, |all, &size| all.saturating_mul(size));
     let x: &[T] = launch.input(0, product(&[batch, rows, columns, width]))?;
@@ -100,14 +100,14 @@ fn by_row<T: Element>(
         let (outer, within) = (at / (rows * columns), at % (rows * columns));
         let (from_row, column) = (within / columns, within % columns);
         let to = ((outer * columns + column) * capacity + position + from_row) * width;
-        let room = y.get_mut(to..to + width).ok_or_else(|| Broken(format!("row {from_row} has no room")))?;
+        let room = y.get_mut(to..to + width).ok_or_else(|| KernelError(format!("row {from_row} has no room")))?;
         put(from_row, row, room);
     }
     Ok(Work::NONE)
 }
 
 /// Rows of a table by their indices.
-fn gather<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn gather<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let [of, rows, width] = [3, 4, 5].map(|index| launch.size(index));
     let x: &[T] = launch.input(0, of.saturating_mul(width))?;
     // Of the table only the rows that are asked for count as traffic.
@@ -118,26 +118,26 @@ fn gather<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
     let y: &mut [T] = launch.output(2, rows.saturating_mul(width))?;
     for (to, &index) in y.chunks_exact_mut(width.max(1)).zip(indices) {
         let row = x.chunks_exact(width.max(1)).nth(index as usize);
-        to.copy_from_slice(row.ok_or_else(|| Broken(format!("there is no row {index} of {of}")))?);
+        to.copy_from_slice(row.ok_or_else(|| KernelError(format!("there is no row {index} of {of}")))?);
     }
     Ok(Work::NONE)
 }
 
 /// Walks from where the last launch ended. How far the memory of the walk reaches shows on the way: the offsets are
 /// checked one by one.
-fn chase(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn chase(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let accesses = launch.count(2);
     let position: &mut [u64] = launch.in_out(1, 1)?;
     let nodes = launch.rest_of_block(0)?;
     let Some(at) = position.first_mut() else { return Ok(Work::NONE) };
     for _ in 0..accesses {
         let node = usize::try_from(*at).ok().and_then(|from| nodes.get(from..)?.first_chunk());
-        *at = u64::from_le_bytes(*node.ok_or_else(|| Broken(format!("offset {at:#x} is beyond the walk")))?);
+        *at = u64::from_le_bytes(*node.ok_or_else(|| KernelError(format!("offset {at:#x} is beyond the walk")))?);
     }
     Ok(Work { dependent_reads: accesses, reach: nodes.len() as u64, ..Work::NONE })
 }
 
-fn flush(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn flush(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     for word in launch.in_out::<u64>(0, launch.size(1))? {
         *word = word.wrapping_add(1);
     }

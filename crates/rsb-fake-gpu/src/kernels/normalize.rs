@@ -1,16 +1,16 @@
 //! Along rows: softmax and norms.
 
-use super::{Twin, twin};
+use super::{FakeKernel, twin};
 use crate::element::{Element, by_float};
-use crate::launch::{Broken, Launch, Work};
+use crate::launch::{KernelError, Launch, Work};
 
-pub(super) const TWINS: &[Twin] = &[
+pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_softmax", 4, |launch| by_float!(launch, softmax)),
     twin("rsb_layer_norm", 7, |launch| by_float!(launch, layer_norm)),
     twin("rsb_rms_norm", 6, |launch| by_float!(launch, rms_norm)),
 ];
 
-fn softmax<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn softmax<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let (columns, all) = (launch.size(3).max(1), launch.size(2).saturating_mul(launch.size(3)));
     let x: &[T] = launch.input(0, all)?;
     let y: &mut [T] = launch.output(1, all)?;
@@ -23,7 +23,7 @@ fn softmax<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
     Ok(Work::vector(launch.dtype(), 5.0 * all as f64))
 }
 
-fn layer_norm<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn layer_norm<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let (columns, all) = (launch.size(5).max(1), launch.size(4).saturating_mul(launch.size(5)));
     let epsilon = launch.number(6);
     let x: &[T] = launch.input(0, all)?;
@@ -41,7 +41,7 @@ fn layer_norm<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
     Ok(Work::vector(launch.dtype(), 7.0 * all as f64))
 }
 
-fn rms_norm<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn rms_norm<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let (columns, all) = (launch.size(4).max(1), launch.size(3).saturating_mul(launch.size(4)));
     let epsilon = launch.number(5);
     let (x, gain): (&[T], &[T]) = (launch.input(0, all)?, launch.input(1, columns)?);

@@ -2,16 +2,16 @@
 
 use half::f16;
 
-use super::{Twin, twin};
+use super::{FakeKernel, twin};
 use crate::element::{Element, by_float};
-use crate::launch::{Broken, Launch, Work};
+use crate::launch::{KernelError, Launch, Work};
 
-pub(super) const TWINS: &[Twin] = &[
-    twin("rsb_quantized_rows", 9, |launch| by_float!(launch, quantized)),
-    twin("rsb_quantized_tiled", 9, |launch| by_float!(launch, quantized)),
+pub(super) const TWINS: &[FakeKernel] = &[
+    twin("rsb_quantized_rows", 9, |launch| by_float!(launch, quantized_product)),
+    twin("rsb_quantized_tiled", 9, |launch| by_float!(launch, quantized_product)),
 ];
 
-fn quantized<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn quantized_product<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let [m, n, k, group, bits] = [4, 5, 6, 7, 8].map(|index| launch.size(index).max(1));
     let (groups, row) = (k.div_ceil(group), k.saturating_mul(bits) / 8);
     let a: &[T] = launch.input(0, m.saturating_mul(k))?;

@@ -2,11 +2,11 @@
 
 use rsb_model::Dtype;
 
-use super::{Twin, twin};
+use super::{FakeKernel, twin};
 use crate::element::{Element, by_float, from_halves};
-use crate::launch::{Broken, Launch, Work};
+use crate::launch::{KernelError, Launch, Work};
 
-pub(super) const TWINS: &[Twin] = &[
+pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_sum", 6, |launch| {
         let total: f64 = numbers(launch)?.iter().sum();
         store(launch, total * launch.number(2))
@@ -19,7 +19,7 @@ pub(super) const TWINS: &[Twin] = &[
 ];
 
 /// The input, whatever its type.
-fn numbers(launch: &mut Launch<'_>) -> Result<Vec<f64>, Broken> {
+fn numbers(launch: &mut Launch<'_>) -> Result<Vec<f64>, KernelError> {
     match launch.dtype() {
         Dtype::I8 => elements::<i8>(launch),
         Dtype::I4 => {
@@ -32,13 +32,13 @@ fn numbers(launch: &mut Launch<'_>) -> Result<Vec<f64>, Broken> {
     }
 }
 
-fn elements<T: Element>(launch: &mut Launch<'_>) -> Result<Vec<f64>, Broken> {
+fn elements<T: Element>(launch: &mut Launch<'_>) -> Result<Vec<f64>, KernelError> {
     let count = launch.size(1);
     Ok(launch.input::<T>(0, count)?.iter().map(|x| x.get()).collect())
 }
 
 /// Of equal ones the first.
-fn position_of_largest(launch: &mut Launch<'_>) -> Result<Work, Broken> {
+fn position_of_largest(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let (mut most, mut found) = (f64::NEG_INFINITY, u64::MAX);
     for (at, x) in (0..).zip(numbers(launch)?) {
         if x > most {
@@ -50,7 +50,7 @@ fn position_of_largest(launch: &mut Launch<'_>) -> Result<Work, Broken> {
 }
 
 /// The result is f64 where the elements are, else f32.
-fn store(launch: &mut Launch<'_>, value: f64) -> Result<Work, Broken> {
+fn store(launch: &mut Launch<'_>, value: f64) -> Result<Work, KernelError> {
     if launch.dtype() == Dtype::F64 {
         launch.output::<f64>(5, 1)?.fill(value);
     } else {

@@ -28,7 +28,7 @@ impl State {
     pub(crate) fn gpu_count(&self) -> Result<usize, Status> {
         match &self.orders {
             Err(_) => Err(status::NOT_INITIALIZED),
-            Ok(orders) if orders.vanished() => Ok(0),
+            Ok(orders) if orders.has_vanished() => Ok(0),
             Ok(orders) => Ok(orders.gpus),
         }
     }

@@ -7,7 +7,7 @@ use rsb_model::Dtype;
 
 use super::current;
 use crate::element::{E4m3, E4m3Fnuz, Element};
-use crate::launch::{Broken, Launch, Work};
+use crate::launch::{KernelError, Launch, Work};
 use crate::product::{Matrix, Scale, Shape, multiply, multiply_whole};
 use crate::state::{Blas, State};
 use crate::task::Task;
@@ -141,19 +141,19 @@ impl Product {
     }
 
     /// Computes it.
-    pub(crate) fn compute(&self, launch: &mut Launch<'_>) -> Result<Work, Broken> {
+    pub(crate) fn compute(&self, launch: &mut Launch<'_>) -> Result<Work, KernelError> {
         use Scalar::{Bf16, F16, F32, F64, Fp8, Fp8Fnuz, I8, I32};
         match self.types {
-            [F64, F64] => self.typed::<f64, f64>(launch, multiply),
-            [F32, F32] => self.typed::<f32, f32>(launch, multiply),
-            [F16, F16] => self.typed::<f16, f16>(launch, multiply),
-            [F16, F32] => self.typed::<f16, f32>(launch, multiply),
-            [Bf16, Bf16] => self.typed::<bf16, bf16>(launch, multiply),
-            [Bf16, F32] => self.typed::<bf16, f32>(launch, multiply),
-            [Fp8, Bf16] => self.typed::<E4m3, bf16>(launch, multiply),
-            [Fp8Fnuz, Bf16] => self.typed::<E4m3Fnuz, bf16>(launch, multiply),
-            [I8, I32] => self.typed::<i8, i32>(launch, multiply_whole),
-            other => Err(Broken(format!("there is no product of types {other:?}"))),
+            [F64, F64] => self.compute_as::<f64, f64>(launch, multiply),
+            [F32, F32] => self.compute_as::<f32, f32>(launch, multiply),
+            [F16, F16] => self.compute_as::<f16, f16>(launch, multiply),
+            [F16, F32] => self.compute_as::<f16, f32>(launch, multiply),
+            [Bf16, Bf16] => self.compute_as::<bf16, bf16>(launch, multiply),
+            [Bf16, F32] => self.compute_as::<bf16, f32>(launch, multiply),
+            [Fp8, Bf16] => self.compute_as::<E4m3, bf16>(launch, multiply),
+            [Fp8Fnuz, Bf16] => self.compute_as::<E4m3Fnuz, bf16>(launch, multiply),
+            [I8, I32] => self.compute_as::<i8, i32>(launch, multiply_whole),
+            other => Err(KernelError(format!("there is no product of types {other:?}"))),
         }?;
         let Shape { m, n, k } = self.shape;
         let flops = 2.0 * m as f64 * n as f64 * k as f64 * self.batch as f64;
@@ -173,11 +173,11 @@ impl Product {
     }
 
     /// Column by column is the transpose of row by row: Cᵀ = Bᵀ·Aᵀ.
-    fn typed<A: Element, C: Element>(
+    fn compute_as<A: Element, C: Element>(
         &self,
         launch: &mut Launch<'_>,
         multiply: fn(Shape, Matrix<'_, A>, Matrix<'_, A>, &mut [C], Scale),
-    ) -> Result<(), Broken> {
+    ) -> Result<(), KernelError> {
         let Self { shape: Shape { m, n, k }, a, b, c, batch, factors, .. } = *self;
         let scale = Scale { alpha: f64::from_bits(factors[0]), beta: f64::from_bits(factors[1]) };
         let (a_rows, a_columns) = if a.transposed { (k, m) } else { (m, k) };
@@ -219,7 +219,7 @@ pub(crate) struct Call {
     /// Alpha and beta.
     pub(crate) factors: [*const c_void; 2],
     /// A, B and C.
-    pub(crate) matrices: [Given; 3],
+    pub(crate) matrices: [MatrixArgument; 3],
     pub(crate) batch: i32,
     /// The type that sums are made in.
     pub(crate) sums: Scalar,
@@ -236,7 +236,7 @@ pub(crate) struct Call {
 
 impl Call {
     /// A plain product in the handle's stream.
-    pub(crate) fn plain(name: &'static str, handle: usize, sums: Scalar, matrices: [Given; 3]) -> Self {
+    pub(crate) fn plain(name: &'static str, handle: usize, sums: Scalar, matrices: [MatrixArgument; 3]) -> Self {
         let (sizes, factors) = ([0; 3], [std::ptr::null(); 2]);
         let (dtype, epilogue) = (matrices[0].scalar.dtype(), Epilogue::None);
         Self {
@@ -258,7 +258,7 @@ impl Call {
 
 /// A matrix as a caller gives it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Given {
+pub(crate) struct MatrixArgument {
     pub(crate) address: usize,
     pub(crate) scalar: Scalar,
     pub(crate) leading: i32,
@@ -266,7 +266,7 @@ pub(crate) struct Given {
     pub(crate) transposed: bool,
 }
 
-impl Given {
+impl MatrixArgument {
     pub(super) fn operand(self) -> Result<Operand, Refusal> {
         let stride = usize::try_from(self.stride).map_err(|_| Refusal::Size)?;
         let (address, transposed) = (self.address, self.transposed);

@@ -1,6 +1,6 @@
 //! Work that is recorded once and launched as a whole.
 
-use crate::gpu::Way;
+use crate::gpu::LaunchPath;
 use crate::state::State;
 use crate::status::{self, Status};
 
@@ -34,7 +34,7 @@ impl State {
         self.note("graph");
         // Taken out while it runs: its work changes the rest of the state.
         let tasks = std::mem::take(self.executables.get(executable)?);
-        let ran = tasks.iter().try_for_each(|task| self.run(stream, task, Way::Graph));
+        let ran = tasks.iter().try_for_each(|task| self.run(stream, task, LaunchPath::Graph));
         *self.executables.get(executable)? = tasks;
         ran
     }

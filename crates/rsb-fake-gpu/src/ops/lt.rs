@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use rsb_model::Dtype;
 
-use super::gemm::{Call, Epilogue, Given, Refusal, Scalar};
+use super::gemm::{Call, Epilogue, MatrixArgument, Refusal, Scalar};
 use crate::orders::Fault;
 use crate::state::State;
 
@@ -140,7 +140,7 @@ impl State {
             let Ok(LtObject::Layout(layout)) = self.lt.get(layout).copied() else { return Err(Refusal::Value) };
             let leading = i32::try_from(layout.leading).map_err(|_| Refusal::Size)?;
             let scalar = (numbers.scalar)(layout.dtype)?;
-            Ok((Given { address: 0, scalar, leading, stride: layout.stride, transposed }, layout))
+            Ok((MatrixArgument { address: 0, scalar, leading, stride: layout.stride, transposed }, layout))
         };
         let (a, a_layout) = given(a, of.transposed[0])?;
         let (b, b_layout) = given(b, of.transposed[1])?;

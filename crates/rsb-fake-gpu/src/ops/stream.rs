@@ -1,7 +1,7 @@
 //! Streams and marks in them.
 
 use super::current;
-use crate::orders::Lie;
+use crate::orders::ClockFault;
 use crate::state::{Event, State, Stream};
 use crate::status::{self, Status};
 
@@ -51,7 +51,7 @@ impl State {
     pub(crate) fn wait_for_event(&mut self, event: usize) -> Result<(), Status> {
         let Event { gpu, at: Some(time) } = *self.events.get(event)? else { return Ok(()) };
         self.note("synchronize");
-        self.clock.waited(time);
+        self.clock.advance_host(time);
         self.wait_for_gpu(gpu)
     }
 
@@ -66,10 +66,10 @@ impl State {
         let milliseconds = (to - from) / 1e6;
         let told = match self.orders.as_ref().map_err(|_| status::NOT_INITIALIZED)?.lie() {
             None => milliseconds,
-            Some(Lie::Fast) => milliseconds / 1e6,
-            Some(Lie::Backwards) => -milliseconds,
-            Some(Lie::Nan) => f64::NAN,
-            Some(Lie::Stopped) => 0.0,
+            Some(ClockFault::Fast) => milliseconds / 1e6,
+            Some(ClockFault::Backwards) => -milliseconds,
+            Some(ClockFault::Nan) => f64::NAN,
+            Some(ClockFault::Stopped) => 0.0,
         };
         Ok(told as f32)
     }

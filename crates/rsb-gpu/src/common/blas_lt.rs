@@ -207,7 +207,7 @@ impl LtBlas {
         Err(if is_unsupported { DeviceError::Unsupported(reason) } else { DeviceError::Failed(reason) })
     }
 
-    fn made(
+    fn create_object(
         &self,
         call: &str,
         destroy: Destroy,
@@ -242,7 +242,7 @@ impl LtBlas {
         let calls = &self.calls;
         // SAFETY: the pointer is to a live variable of this type.
         let make = |to| unsafe { (calls.describe)(to, compute, scalars) };
-        let description = self.made("describe a product", calls.drop_description, make)?;
+        let description = self.create_object("describe a product", calls.drop_description, make)?;
         let [transpose_a, transpose_b, epilogue, bias, bias_type] = self.numbers.description;
         let set = calls.set_description;
         for (attribute, side) in [(transpose_a, product.shape.first), (transpose_b, product.shape.second)] {
@@ -270,7 +270,7 @@ impl LtBlas {
         let size = |size: i32| u64::from(size.unsigned_abs());
         // SAFETY: the pointer is to a live variable of this type.
         let make = |to| unsafe { (calls.lay_out)(to, datatype, size(rows), size(columns), leading.into()) };
-        let layout = self.made("describe a matrix", calls.drop_layout, make)?;
+        let layout = self.create_object("describe a matrix", calls.drop_layout, make)?;
         let [count, distance] = self.numbers.layout;
         if batch > 1 {
             self.set(calls.set_layout, &layout, count, &batch)?;
@@ -297,7 +297,8 @@ impl LtBlas {
     fn algorithms(&self, plan: &Plan, wanted: u32) -> Result<Vec<Vec<u64>>, DeviceError> {
         let calls = &self.calls;
         // SAFETY: the pointer is to a live variable of this type.
-        let preference = self.made("make a preference", calls.drop_preference, |to| unsafe { (calls.prefer)(to) })?;
+        let preference =
+            self.create_object("make a preference", calls.drop_preference, |to| unsafe { (calls.prefer)(to) })?;
         self.set(calls.set_preference, &preference, WORKSPACE_ATTRIBUTE, &WORKSPACE_BYTES)?;
         let words = self.numbers.algorithm_words;
         let mut results = vec![0_u64; (words + 4) * wanted as usize];
@@ -425,7 +426,7 @@ impl BlasLibrary for LtBlas {
     unsafe fn plan(&self, product: &Product, algorithms: Option<u32>) -> Result<Option<Plan>, DeviceError> {
         let wanted = algorithms.unwrap_or(1).clamp(1, MOST_ALGORITHMS);
         if self.workspace.get().is_none() {
-            let _ = self.workspace.set(Allocation::zeroed(&self.core, WORKSPACE_BYTES)?);
+            let _ = self.workspace.set(Allocation::new_zeroed(&self.core, WORKSPACE_BYTES)?);
         }
         let (description, layouts) = (self.describe(product)?, self.layouts(product)?);
         let choice = AlgorithmChoice { index: 0, tried: 1 };

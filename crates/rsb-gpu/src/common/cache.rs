@@ -45,16 +45,16 @@ const MARK: &[u8; 16] = b"rsb-kernel-co-01";
 
 /// The code of `key`, when it is there and whole.
 pub(super) fn read(dir: &Path, key: &Key) -> Option<Vec<u8>> {
-    unpacked(&std::fs::read(dir.join(key.file())).ok()?).map(<[u8]>::to_vec)
+    decode(&std::fs::read(dir.join(key.file())).ok()?).map(<[u8]>::to_vec)
 }
 
 /// A file with `code`.
-fn packed(code: &[u8]) -> Vec<u8> {
+fn encode(code: &[u8]) -> Vec<u8> {
     [MARK.as_slice(), &(code.len() as u64).to_le_bytes(), &fnv(code).to_le_bytes(), code].concat()
 }
 
 /// The code in `file`, where not a bit of it has changed.
-fn unpacked(file: &[u8]) -> Option<&[u8]> {
+fn decode(file: &[u8]) -> Option<&[u8]> {
     let (length, rest) = file.strip_prefix(MARK)?.split_first_chunk()?;
     let (sum, code) = rest.split_first_chunk()?;
     let is_whole = code.len() as u64 == u64::from_le_bytes(*length) && fnv(code) == u128::from_le_bytes(*sum);
@@ -66,7 +66,7 @@ pub(super) fn write(dir: &Path, key: &Key, code: &[u8]) -> std::io::Result<()> {
     std::fs::create_dir_all(dir)?;
     let temporary = dir.join(format!("{}.{}", key.file(), std::process::id()));
     let written =
-        std::fs::write(&temporary, packed(code)).and_then(|()| std::fs::rename(&temporary, dir.join(key.file())));
+        std::fs::write(&temporary, encode(code)).and_then(|()| std::fs::rename(&temporary, dir.join(key.file())));
     if written.is_err() {
         // What is left of a failed write would lie there for ever; it may not even exist.
         let _ = std::fs::remove_file(&temporary);
@@ -112,9 +112,9 @@ mod tests {
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 1;
-            assert_eq!(unpacked(&damaged), None, "a bit of byte {at}");
+            assert_eq!(decode(&damaged), None, "a bit of byte {at}");
         }
-        assert_eq!(unpacked(&[whole.as_slice(), b"x"].concat()), None, "more than there was");
+        assert_eq!(decode(&[whole.as_slice(), b"x"].concat()), None, "more than there was");
         std::fs::write(&file, code).unwrap();
         assert_eq!(read(dir, &key), None, "a file of a version before");
     }

@@ -82,8 +82,8 @@ pub(super) fn kernel(
     for (rank, (send, receive)) in (0..).zip(pairs) {
         let (from, to) = (allocation(Some(send))?, allocation(Some(receive))?);
         let [sent_at, received_at] = call.places(rank).map(|elements| call.dtype.bytes(elements));
-        let fits = send.bytes() >= sent_at + call.dtype.bytes(call.sent())
-            && receive.bytes() >= received_at + call.dtype.bytes(call.received());
+        let fits = send.bytes() >= sent_at + call.dtype.bytes(call.elements_sent())
+            && receive.bytes() >= received_at + call.dtype.bytes(call.elements_received());
         if to.core().ordinal != from.core().ordinal || !fits || pairs.len() as u64 != call.devices {
             return Err(unsupported("a pair of buffers does not lie on one GPU, or is too small".to_owned()));
         }

@@ -76,7 +76,7 @@ pub(crate) trait Toolchain {
 }
 
 /// The code of one of our own sources, from the cache where it is there.
-pub(super) fn cached(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
+pub(super) fn load_or_compile(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
     cached_in(cache::dir().as_deref(), toolchain, module, arch)
 }
 
@@ -88,7 +88,7 @@ fn cached_in(dir: Option<&Path>, toolchain: &dyn Toolchain, module: Module, arch
     }
 }
 
-/// As [`cached`], but compiled now.
+/// As [`load_or_compile`], but compiled now.
 pub(super) fn fresh(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
     fresh_in(cache::dir().as_deref(), toolchain, module, arch)
 }

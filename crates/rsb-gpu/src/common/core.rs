@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::rc::Rc;
 
-use super::driver::{Driver, Facts, Handle};
+use super::driver::{DeviceProperties, Driver, Handle};
 use rsb_device::device::DeviceError;
 
 /// One GPU, opened.
@@ -21,10 +21,14 @@ pub(crate) struct Core {
 
 impl Core {
     /// Opens GPU `ordinal`.
-    pub(super) fn open(driver: Rc<dyn Driver>, ordinal: c_int, facts: &Facts) -> Result<Rc<Self>, DeviceError> {
+    pub(super) fn open(
+        driver: Rc<dyn Driver>,
+        ordinal: c_int,
+        facts: &DeviceProperties,
+    ) -> Result<Rc<Self>, DeviceError> {
         driver.activate(ordinal)?;
         let stream = driver.create_stream()?;
-        let Facts { info, arch, is_on_pcie, .. } = facts;
+        let DeviceProperties { info, arch, is_on_pcie, .. } = facts;
         Ok(Rc::new(Self { driver, ordinal, stream, arch: arch.clone(), units: info.units, is_on_pcie: *is_on_pcie }))
     }
 

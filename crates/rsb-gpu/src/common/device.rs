@@ -21,7 +21,7 @@ use super::{collective, launches, link, transfer};
 use rsb_device::device::{
     Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream, no_peer, too_much_memory,
 };
-use rsb_device::held::{HeldValue, HostSide};
+use rsb_device::held::{HostSide, LazyCell};
 use rsb_device::operation::{Collective, Gemm, MemoryStream, Operation, Stores, StreamPattern};
 
 /// One GPU, opened.
@@ -32,7 +32,7 @@ pub struct GpuDevice {
     /// Compiled and loaded on first use.
     modules: RefCell<BTreeMap<Module, Rc<LoadedModule>>>,
     /// What empties the caches, kept between calls.
-    flush: HeldValue<[Bound; 2]>,
+    flush: LazyCell<[Bound; 2]>,
     /// As many as the driver has.
     blas: [OnceCell<Result<Rc<dyn BlasLibrary>, DeviceError>>; 2],
     /// Those that did a collective last, beginning with this one.
@@ -51,7 +51,7 @@ impl GpuDevice {
             max_threads_per_unit: facts.max_threads_per_unit,
             core,
             modules: RefCell::default(),
-            flush: HeldValue::default(),
+            flush: LazyCell::default(),
             blas: [OnceCell::new(), OnceCell::new()],
             clique: collective::LastClique::default(),
             peers,
@@ -123,7 +123,7 @@ impl GpuDevice {
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         let native = || Ok(Box::new(self.native(&Operation::Gemm(*op), options, buffers)?) as Box<dyn Kernel>);
         if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
-            return Err(plan::unsupported(
+            return Err(plan::unsupported_error(
                 "gemm of i8",
                 "its sums are whole numbers, and alpha or beta is not",
                 "choose whole alpha and beta",
@@ -173,7 +173,7 @@ impl GpuDevice {
         const LEAST: u64 = 64 << 20;
         let bytes = self.info.last_level_cache_bytes().map_or(LEAST, |size| (2 * size).max(LEAST));
         let kernel = super::catalog::find("rsb_flush")
-            .ok_or_else(|| plan::unsupported("flush", "the table of kernels lacks it", "report this as a bug"))?;
+            .ok_or_else(|| plan::unsupported_error("flush", "the table of kernels lacks it", "report this as a bug"))?;
         let write = LaunchPlan {
             kernel,
             symbol: kernel.symbol(None),
@@ -195,8 +195,9 @@ impl GpuDevice {
 
     /// The empty kernel, one block of one wavefront.
     fn empty_kernel(&self) -> Result<NativeKernel, DeviceError> {
-        let kernel = super::catalog::find("rsb_empty")
-            .ok_or_else(|| plan::unsupported("launch", "the table of kernels lacks it", "report this as a bug"))?;
+        let kernel = super::catalog::find("rsb_empty").ok_or_else(|| {
+            plan::unsupported_error("launch", "the table of kernels lacks it", "report this as a bug")
+        })?;
         let plan = LaunchPlan { kernel, symbol: kernel.symbol(None), arguments: Vec::new(), grid: 1, block: 64 };
         Ok(NativeKernel { bound: self.bind(&plan, &[])?, provider: "native" })
     }
@@ -211,7 +212,7 @@ impl Device for GpuDevice {
         if bytes > self.info.usable_memory_bytes {
             return Err(too_much_memory(bytes, &self.info));
         }
-        Ok(Buffer::new(bytes, Allocation::zeroed(&self.core, bytes)?))
+        Ok(Buffer::new(bytes, Allocation::new_zeroed(&self.core, bytes)?))
     }
 
     fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
@@ -309,8 +310,8 @@ impl Device for GpuDevice {
             grid_size: u64::from(plan.grid),
             blocks_per_unit: function.blocks_per_unit(plan.block)?,
             max_threads_per_unit: self.max_threads_per_unit,
-            registers: function.need(FunctionNeed::Registers),
-            shared_bytes: function.need(FunctionNeed::SharedBytes),
+            registers: function.query_need(FunctionNeed::Registers),
+            shared_bytes: function.query_need(FunctionNeed::SharedBytes),
         })
     }
 }

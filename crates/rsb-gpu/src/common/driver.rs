@@ -17,7 +17,7 @@ use rsb_device::device::{DeviceError, DeviceInfo};
 pub(crate) type Handle = *mut c_void;
 
 /// A GPU as planning and opening need it.
-pub(crate) struct Facts {
+pub(crate) struct DeviceProperties {
     pub(crate) info: DeviceInfo,
     /// What kernels are compiled for, such as `gfx90a` or `sm_90`.
     pub(crate) arch: String,
@@ -55,7 +55,7 @@ pub(crate) type ThreadLaunch = Box<dyn FnMut() -> Result<(), DeviceError> + Send
 
 /// What the two ends of a copy are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
+pub(crate) enum CopyDirection {
     HostToDevice,
     DeviceToHost,
     DeviceToDevice,
@@ -67,7 +67,7 @@ pub(crate) struct Copy {
     pub(crate) to: *mut c_void,
     pub(crate) from: *const c_void,
     pub(crate) bytes: usize,
-    pub(crate) ends: Ends,
+    pub(crate) ends: CopyDirection,
 }
 
 /// What a kernel needs, as the runtime tells it.
@@ -95,7 +95,7 @@ pub(crate) trait Driver {
     fn device_count(&self) -> Result<u32, Reason>;
 
     /// What device `ordinal` is.
-    fn facts(&self, ordinal: c_int) -> Result<Facts, Reason>;
+    fn facts(&self, ordinal: c_int) -> Result<DeviceProperties, Reason>;
 
     /// Makes device `ordinal` the current one of this thread.
     fn activate(&self, ordinal: c_int) -> Result<(), DeviceError>;

@@ -43,7 +43,7 @@ fn own_length(code: &[u8]) -> Option<u64> {
     } else if code.starts_with(BUNDLE) {
         bundle(code, BUNDLE.len())
     } else if code.starts_with(COMPRESSED) {
-        compressed(code)
+        compressed_size(code)
     } else if code.starts_with(FAT_BINARY) {
         // Magic, version and the size of this header, then that of what follows.
         number::<2>(code, 6)?.checked_add(number::<8>(code, 8)?)
@@ -93,7 +93,7 @@ fn bundle(code: &[u8], magic: usize) -> Option<u64> {
 }
 
 /// Of clang's, compressed: from version 2 on the header has the size of the whole file, from 3 on in 64 bits.
-fn compressed(code: &[u8]) -> Option<u64> {
+fn compressed_size(code: &[u8]) -> Option<u64> {
     match number::<2>(code, 4)? {
         0 | 1 => None,
         2 => number::<4>(code, 8),

@@ -37,7 +37,7 @@ impl Bound {
                         Argument::Scratch { bytes_per_block } => bytes_per_block.saturating_mul(u64::from(plan.grid)),
                         _ => 8,
                     };
-                    let room = Allocation::zeroed(&core, bytes.max(8))?;
+                    let room = Allocation::new_zeroed(&core, bytes.max(8))?;
                     let address = room.address() as u64;
                     scratch.push(room);
                     address

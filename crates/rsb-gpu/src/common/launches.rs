@@ -15,7 +15,7 @@ pub(super) fn kernel<'d>(
     empty: NativeKernel,
 ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
     match op.mode {
-        LaunchMode::Stream => Ok(Box::new(InARow { empty, kernels: op.kernels })),
+        LaunchMode::Stream => Ok(Box::new(SequentialLaunches { empty, kernels: op.kernels })),
         LaunchMode::Graph => Ok(Box::new(graph(core, vec![Box::new(empty)], op.kernels)?)),
     }
 }
@@ -33,12 +33,12 @@ pub(super) fn graph<'d>(
 }
 
 /// One call for each.
-struct InARow {
+struct SequentialLaunches {
     empty: NativeKernel,
     kernels: u32,
 }
 
-impl Kernel for InARow {
+impl Kernel for SequentialLaunches {
     fn launch(&mut self) -> Result<(), DeviceError> {
         (0..self.kernels).try_for_each(|_| self.empty.launch())
     }

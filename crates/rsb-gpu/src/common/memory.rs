@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::rc::Rc;
 
 use super::core::Core;
-use super::driver::{Copy, Ends};
+use super::driver::{Copy, CopyDirection};
 use rsb_device::device::DeviceError;
 use rsb_device::held::HostSide;
 
@@ -17,7 +17,7 @@ pub(crate) struct Allocation {
 
 impl Allocation {
     /// `bytes` zeros.
-    pub(super) fn zeroed(core: &Rc<Core>, bytes: u64) -> Result<Self, DeviceError> {
+    pub(super) fn new_zeroed(core: &Rc<Core>, bytes: u64) -> Result<Self, DeviceError> {
         core.activate()?;
         let size = usize::try_from(bytes.max(1)).unwrap_or(usize::MAX);
         let pointer = core.driver.allocate(size)?;
@@ -45,8 +45,8 @@ impl Allocation {
     /// Copies and waits; nothing when the range lies outside.
     pub(super) fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<Option<()>, DeviceError> {
         let (host, bytes, ends) = match side {
-            HostSide::To(bytes) => (bytes.as_mut_ptr(), bytes.len(), Ends::DeviceToHost),
-            HostSide::From(bytes) => (bytes.as_ptr().cast_mut(), bytes.len(), Ends::HostToDevice),
+            HostSide::To(bytes) => (bytes.as_mut_ptr(), bytes.len(), CopyDirection::DeviceToHost),
+            HostSide::From(bytes) => (bytes.as_ptr().cast_mut(), bytes.len(), CopyDirection::HostToDevice),
         };
         if offset.checked_add(bytes as u64).is_none_or(|end| end > self.bytes) {
             return Ok(None);
@@ -57,7 +57,8 @@ impl Allocation {
         let core = &self.core;
         core.activate()?;
         let device = self.pointer.wrapping_byte_add(offset as usize);
-        let (to, from) = if ends == Ends::HostToDevice { (device, host.cast()) } else { (host.cast(), device) };
+        let (to, from) =
+            if ends == CopyDirection::HostToDevice { (device, host.cast()) } else { (host.cast(), device) };
         // SAFETY: `bytes` bytes lie in the host's slice and, as checked above, in the device's memory. Of a slice that
         // is only read, only the address is taken as mutable. Both outlive the wait below.
         unsafe { core.driver.copy(Copy { to, from, bytes, ends }, core.stream) }?;
@@ -91,7 +92,7 @@ pub(super) struct Pinned {
 
 impl HostBlock {
     /// `bytes` bytes of pinned memory.
-    pub(super) fn pinned(core: &Rc<Core>, bytes: usize) -> Result<Self, DeviceError> {
+    pub(super) fn new_pinned(core: &Rc<Core>, bytes: usize) -> Result<Self, DeviceError> {
         core.activate()?;
         let pointer = core.driver.allocate_host(bytes.max(1))?;
         Ok(Self::Pinned(Pinned { core: Rc::clone(core), pointer }))

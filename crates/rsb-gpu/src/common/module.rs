@@ -30,7 +30,7 @@ impl LoadedModule {
     /// then it is compiled again.
     pub(super) fn load(core: &Rc<Core>, module: Module) -> Result<Rc<Self>, DeviceError> {
         let toolchain = core.driver.toolchain().map_err(DeviceError::Unsupported)?;
-        let code = compile::cached(&*toolchain, module, &core.arch)?;
+        let code = compile::load_or_compile(&*toolchain, module, &core.arch)?;
         match (Self::from_code(core, &code.bytes), code.cached) {
             (Ok(loaded), _) => Ok(loaded),
             (Err(_), CacheHit::Yes) => Self::from_code(core, &compile::fresh(&*toolchain, module, &core.arch)?.bytes),
@@ -79,7 +79,7 @@ impl Function {
     }
 
     /// Registers of a thread, or static shared memory of a block.
-    pub(super) fn need(&self, need: FunctionNeed) -> Option<u32> {
+    pub(super) fn query_need(&self, need: FunctionNeed) -> Option<u32> {
         self.core().activate().ok()?;
         // SAFETY: the function is loaded.
         unsafe { self.core().driver.function_need(self.handle, need) }

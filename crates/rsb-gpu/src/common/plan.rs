@@ -73,13 +73,17 @@ pub(super) fn plan(operation: &Operation, options: &Options, gpu: Gpu<'_>) -> Re
         Operation::Gather(op) => {
             let arguments =
                 (0..3).map(Argument::Buffer).chain([op.of, op.rows, op.width].map(Argument::Count)).collect();
-            planner.strided("rsb_gather", Some(op.dtype), arguments, op.elements())
+            planner.plan_strided("rsb_gather", Some(op.dtype), arguments, op.elements())
         }
         Operation::Convolution(op) => planner.convolution(op),
         Operation::Gemm(op) => planner.gemm(op),
-        Operation::Quantized(op) => planner.quantized(op),
+        Operation::Quantized(op) => planner.quantized_product(op),
         Operation::Allocate(_) | Operation::Churn(_) | Operation::Transfer(_) | Operation::Launch(_) => {
-            Err(unsupported(operation.name(), "it is no kernel of a GPU", "measure it on the CPU, with --backend cpu"))
+            Err(unsupported_error(
+                operation.name(),
+                "it is no kernel of a GPU",
+                "measure it on the CPU, with --backend cpu",
+            ))
         }
     }
 }
@@ -93,7 +97,7 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn kernel(&self, stem: &str, dtype: Option<Dtype>) -> Result<(&'static KernelInfo, String), DeviceError> {
         let kernel = catalog::find(stem)
-            .ok_or_else(|| unsupported(stem, "the table of kernels lacks it", "report this as a bug"))?;
+            .ok_or_else(|| unsupported_error(stem, "the table of kernels lacks it", "report this as a bug"))?;
         if let Some(dtype) = dtype.filter(|dtype| !kernel.exists(*dtype, self.gpu.arch)) {
             let known = kernel.dtypes.iter().filter(|dtype| kernel.exists(**dtype, self.gpu.arch));
             let known = known.map(|dtype| dtype.as_str()).collect::<Vec<_>>().join(", ");
@@ -115,13 +119,13 @@ impl Planner<'_> {
                 why += &by_libraries(arch, dtype);
             }
             let what = stem.trim_start_matches("rsb_").replace('_', "-");
-            return Err(unsupported(&format!("{what} of {dtype}"), why, "choose one of these data types"));
+            return Err(unsupported_error(&format!("{what} of {dtype}"), why, "choose one of these data types"));
         }
         Ok((kernel, kernel.symbol(dtype)))
     }
 
     /// A grid that strides over `items`, `per_thread` at a time.
-    fn strided(
+    fn plan_strided(
         &self,
         stem: &str,
         dtype: Option<Dtype>,
@@ -155,7 +159,7 @@ impl Planner<'_> {
             None => Ok(own),
             Some(asked) if asked == own => Ok(own),
             Some(asked) if kernel.block == ANY_BLOCK && (1..=ANY_BLOCK).contains(&asked) => Ok(asked),
-            Some(asked) => Err(unsupported(
+            Some(asked) => Err(unsupported_error(
                 &format!("blocks of {asked} threads"),
                 if kernel.block == ANY_BLOCK {
                     format!("a block may have 1 to {ANY_BLOCK}")
@@ -181,24 +185,24 @@ impl Planner<'_> {
                     Argument::Counter,
                     buffer(1),
                 ];
-                self.strided(stem("rsb_read", "rsb_read_nt"), None, arguments, packs)
+                self.plan_strided(stem("rsb_read", "rsb_read_nt"), None, arguments, packs)
             }
             StreamPattern::Write => {
                 let arguments = vec![buffer(0), Argument::Count(op.elements), Argument::Number(STREAM_SCALAR)];
-                self.strided(stem("rsb_write", "rsb_write_nt"), Some(op.dtype), arguments, packs)
+                self.plan_strided(stem("rsb_write", "rsb_write_nt"), Some(op.dtype), arguments, packs)
             }
             StreamPattern::Copy => {
                 let arguments = vec![buffer(0), buffer(1), Argument::Count(bytes)];
-                self.strided(stem("rsb_copy", "rsb_copy_nt"), None, arguments, packs)
+                self.plan_strided(stem("rsb_copy", "rsb_copy_nt"), None, arguments, packs)
             }
             StreamPattern::ReadWrite => {
                 let arguments = vec![buffer(0), Argument::Count(op.elements), Argument::Number(-1.0)];
-                self.strided(stem("rsb_read_write", "rsb_read_write_nt"), Some(op.dtype), arguments, packs)
+                self.plan_strided(stem("rsb_read_write", "rsb_read_write_nt"), Some(op.dtype), arguments, packs)
             }
             StreamPattern::Triad => {
                 let (n, s) = (Argument::Count(op.elements), Argument::Number(STREAM_SCALAR));
                 let arguments = vec![buffer(0), buffer(1), buffer(2), n, s];
-                self.strided(stem("rsb_triad", "rsb_triad_nt"), Some(op.dtype), arguments, packs)
+                self.plan_strided(stem("rsb_triad", "rsb_triad_nt"), Some(op.dtype), arguments, packs)
             }
         }
     }
@@ -209,7 +213,7 @@ impl Planner<'_> {
             None | Some("native") => "rsb_pointer_chase",
             Some("scalar") if self.gpu.arch.starts_with("gfx") => "rsb_pointer_chase_scalar",
             Some("scalar") => {
-                return Err(unsupported(
+                return Err(unsupported_error(
                     "reads through a scalar data cache",
                     format!("{} has none", self.gpu.arch),
                     "choose path=vector, or measure an AMD GPU with --backend rocm",
@@ -233,7 +237,7 @@ impl Planner<'_> {
             Some(other) => return Err(provider(other, "compute-peak", "vector, matrix and sparse")),
         };
         if !op.operations.is_multiple_of(piece) {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 &format!("{} operations", op.operations),
                 format!("a piece of work has {piece}"),
                 "choose a multiple of it",
@@ -282,10 +286,14 @@ fn blocks(threads: u64, block: u32) -> u32 {
 }
 
 pub(super) fn provider(name: &str, what: &str, there_are: &str) -> DeviceError {
-    unsupported(&format!("{what} by {name}"), format!("on a GPU there are {there_are}"), "choose one of these, or auto")
+    unsupported_error(
+        &format!("{what} by {name}"),
+        format!("on a GPU there are {there_are}"),
+        "choose one of these, or auto",
+    )
 }
 
-pub(super) fn unsupported(what: &str, why: impl Into<String>, cure: &str) -> DeviceError {
+pub(super) fn unsupported_error(what: &str, why: impl Into<String>, cure: &str) -> DeviceError {
     DeviceError::Unsupported(Reason::new(what, why, cure))
 }
 

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::core::Core;
-use super::driver::{Copy, Ends};
+use super::driver::{Copy, CopyDirection};
 use super::launch::allocation;
 use super::memory::HostBlock;
 use super::side::SideStream;
@@ -22,22 +22,22 @@ pub(super) struct TransferKernel {
     shown: bool,
     host: Option<HostBlock>,
     /// The way back, where both ways are gone at once.
-    back: Option<WayBack>,
+    back: Option<ReturnCopy>,
     to: Buffer,
     _from: Buffer,
 }
 
 /// A copy from the device to the host in a stream of its own.
-struct WayBack {
+struct ReturnCopy {
     side: SideStream,
     copy: Copy,
     host: HostBlock,
 }
 
-impl WayBack {
+impl ReturnCopy {
     fn new(core: &Rc<Core>, from: *const std::ffi::c_void, bytes: usize) -> Result<Self, DeviceError> {
-        let mut host = HostBlock::pinned(core, bytes)?;
-        let copy = Copy { to: host.address(), from, bytes, ends: Ends::DeviceToHost };
+        let mut host = HostBlock::new_pinned(core, bytes)?;
+        let copy = Copy { to: host.address(), from, bytes, ends: CopyDirection::DeviceToHost };
         Ok(Self { side: SideStream::new(core)?, copy, host })
     }
 
@@ -54,7 +54,7 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
     let bytes = usize::try_from(op.bytes.min(from.bytes()).min(to.bytes())).unwrap_or(usize::MAX);
     let mut host = match (op.direction, op.host_memory) {
         (TransferDirection::DeviceToDevice, _) => None,
-        (_, HostMemory::Pinned) => Some(HostBlock::pinned(core, bytes)?),
+        (_, HostMemory::Pinned) => Some(HostBlock::new_pinned(core, bytes)?),
         (TransferDirection::Bidirectional, HostMemory::Pageable) => {
             return Err(DeviceError::Unsupported(rsb_model::Reason::new(
                 "pageable memory both ways at once",
@@ -66,18 +66,18 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
     };
     let copy = match (op.direction, &mut host) {
         (TransferDirection::HostToDevice | TransferDirection::Bidirectional, Some(host)) => {
-            let fill = Copy { to: host.address(), from: from.address(), bytes, ends: Ends::DeviceToHost };
+            let fill = Copy { to: host.address(), from: from.address(), bytes, ends: CopyDirection::DeviceToHost };
             start(core, fill)?;
             core.synchronize()?;
-            Copy { to: to.address(), from: host.address(), bytes, ends: Ends::HostToDevice }
+            Copy { to: to.address(), from: host.address(), bytes, ends: CopyDirection::HostToDevice }
         }
         (TransferDirection::DeviceToHost, Some(host)) => {
-            Copy { to: host.address(), from: from.address(), bytes, ends: Ends::DeviceToHost }
+            Copy { to: host.address(), from: from.address(), bytes, ends: CopyDirection::DeviceToHost }
         }
-        _ => Copy { to: to.address(), from: from.address(), bytes, ends: Ends::DeviceToDevice },
+        _ => Copy { to: to.address(), from: from.address(), bytes, ends: CopyDirection::DeviceToDevice },
     };
     let back = match op.direction {
-        TransferDirection::Bidirectional => Some(WayBack::new(core, from.address(), bytes)?),
+        TransferDirection::Bidirectional => Some(ReturnCopy::new(core, from.address(), bytes)?),
         _ => None,
     };
     let keep = |index: usize| buffers.get(index).cloned().ok_or_else(wrong_buffers);
@@ -187,7 +187,7 @@ impl Kernel for PeerCopy {
         let core = &self.core;
         core.activate()?;
         let bytes = usize::try_from(from.bytes()).unwrap_or(usize::MAX);
-        let copy = Copy { to: to.address(), from: from.address(), bytes, ends: Ends::DeviceToDevice };
+        let copy = Copy { to: to.address(), from: from.address(), bytes, ends: CopyDirection::DeviceToDevice };
         // SAFETY: the target is at least as long as the source, and `self` keeps both.
         unsafe { core.driver.copy_peer(copy, [to.core().ordinal, from.core().ordinal], core.stream) }
     }

@@ -13,16 +13,16 @@ use super::compile::CudaCompiler;
 use super::runtime::Runtime;
 use super::{blas_lt, info};
 use crate::common::{
-    Activation, BlasLibrary, BlasOffer, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, KernelLaunch,
-    ThreadLaunch, Toolchain,
+    Activation, BlasLibrary, BlasOffer, Copy, CopyDirection, Core, DeviceProperties, Driver, FunctionNeed, Handle,
+    Image, KernelLaunch, ThreadLaunch, Toolchain,
 };
 use crate::common::{call, done, in_thread, made, number};
 use nccl_sys::{Loaded, Unavailable};
 use rsb_device::device::DeviceError;
 
 /// What a call that makes something gives.
-type Made = Result<Handle, DeviceError>;
-type Done = Result<(), DeviceError>;
+type HandleResult = Result<Handle, DeviceError>;
+type UnitResult = Result<(), DeviceError>;
 
 /// Pinned memory of no special kind.
 const HOST_ALLOC_DEFAULT: u32 = 0;
@@ -49,11 +49,11 @@ impl Driver for Runtime {
         self.count()
     }
 
-    fn facts(&self, ordinal: c_int) -> Result<Facts, Reason> {
+    fn facts(&self, ordinal: c_int) -> Result<DeviceProperties, Reason> {
         info::read(self, ordinal)
     }
 
-    fn activate(&self, ordinal: c_int) -> Done {
+    fn activate(&self, ordinal: c_int) -> UnitResult {
         Ok(self.make_current(ordinal)?)
     }
 
@@ -84,31 +84,31 @@ impl Driver for Runtime {
         ("nccl", cuda_sys::nccl)
     }
 
-    fn create_stream(&self) -> Made {
+    fn create_stream(&self) -> HandleResult {
         made!(self, |stream| cuStreamCreate(stream, STREAM_NON_BLOCKING))
     }
 
-    unsafe fn destroy_stream(&self, stream: Handle) -> Done {
+    unsafe fn destroy_stream(&self, stream: Handle) -> UnitResult {
         done!(self, cuStreamDestroy_v2(stream.cast()))
     }
 
-    unsafe fn synchronize(&self, stream: Handle) -> Done {
+    unsafe fn synchronize(&self, stream: Handle) -> UnitResult {
         done!(self, cuStreamSynchronize(stream.cast()))
     }
 
-    fn create_event(&self) -> Made {
+    fn create_event(&self) -> HandleResult {
         made!(self, |event| cuEventCreate(event, EVENT_DEFAULT))
     }
 
-    unsafe fn destroy_event(&self, event: Handle) -> Done {
+    unsafe fn destroy_event(&self, event: Handle) -> UnitResult {
         done!(self, cuEventDestroy_v2(event.cast()))
     }
 
-    unsafe fn record(&self, event: Handle, stream: Handle) -> Done {
+    unsafe fn record(&self, event: Handle, stream: Handle) -> UnitResult {
         done!(self, cuEventRecord(event.cast(), stream.cast()))
     }
 
-    unsafe fn wait(&self, stream: Handle, event: Handle) -> Done {
+    unsafe fn wait(&self, stream: Handle, event: Handle) -> UnitResult {
         done!(self, cuStreamWaitEvent(stream.cast(), event.cast(), 0))
     }
 
@@ -123,40 +123,40 @@ impl Driver for Runtime {
         Ok(info::free_bytes(self)?)
     }
 
-    fn allocate(&self, bytes: usize) -> Made {
+    fn allocate(&self, bytes: usize) -> HandleResult {
         let mut address: CUdeviceptr = 0;
         // SAFETY: the pointer is to a live variable of this type.
         unsafe { call!(self, cuMemAlloc_v2(&raw mut address, bytes)) }?;
         Ok(std::ptr::without_provenance_mut(address as usize))
     }
 
-    unsafe fn free(&self, address: *mut c_void) -> Done {
+    unsafe fn free(&self, address: *mut c_void) -> UnitResult {
         done!(self, cuMemFree_v2(place(address)))
     }
 
-    unsafe fn zero(&self, address: *mut c_void, bytes: usize, stream: Handle) -> Done {
+    unsafe fn zero(&self, address: *mut c_void, bytes: usize, stream: Handle) -> UnitResult {
         done!(self, cuMemsetD8Async(place(address), 0, bytes, stream.cast()))
     }
 
-    fn allocate_host(&self, bytes: usize) -> Made {
+    fn allocate_host(&self, bytes: usize) -> HandleResult {
         made!(self, |pointer| cuMemHostAlloc(pointer, bytes, HOST_ALLOC_DEFAULT))
     }
 
-    unsafe fn free_host(&self, pointer: *mut c_void) -> Done {
+    unsafe fn free_host(&self, pointer: *mut c_void) -> UnitResult {
         done!(self, cuMemFreeHost(pointer))
     }
 
-    unsafe fn copy(&self, copy: Copy, stream: Handle) -> Done {
+    unsafe fn copy(&self, copy: Copy, stream: Handle) -> UnitResult {
         let Copy { to, from, bytes, ends } = copy;
         let stream = stream.cast();
         match ends {
-            Ends::HostToDevice => done!(self, cuMemcpyHtoDAsync_v2(place(to), from, bytes, stream)),
-            Ends::DeviceToHost => done!(self, cuMemcpyDtoHAsync_v2(to, place(from), bytes, stream)),
-            Ends::DeviceToDevice => done!(self, cuMemcpyDtoDAsync_v2(place(to), place(from), bytes, stream)),
+            CopyDirection::HostToDevice => done!(self, cuMemcpyHtoDAsync_v2(place(to), from, bytes, stream)),
+            CopyDirection::DeviceToHost => done!(self, cuMemcpyDtoHAsync_v2(to, place(from), bytes, stream)),
+            CopyDirection::DeviceToDevice => done!(self, cuMemcpyDtoDAsync_v2(place(to), place(from), bytes, stream)),
         }
     }
 
-    unsafe fn copy_peer(&self, copy: Copy, [to, from]: [c_int; 2], stream: Handle) -> Done {
+    unsafe fn copy_peer(&self, copy: Copy, [to, from]: [c_int; 2], stream: Handle) -> UnitResult {
         let (target, source) = (self.context(to)?, self.context(from)?);
         let (to, from) = (place(copy.to), place(copy.from));
         done!(self, cuMemcpyPeerAsync(to, target, from, source, copy.bytes, stream.cast()))
@@ -177,20 +177,20 @@ impl Driver for Runtime {
         }
     }
 
-    fn load_module(&self, code: Image<'_>) -> Made {
+    fn load_module(&self, code: Image<'_>) -> HandleResult {
         // The image is as long as its headers say, and the driver copies it.
         made!(self, |module| cuModuleLoadData(module, code.as_ptr()))
     }
 
-    unsafe fn unload_module(&self, module: Handle) -> Done {
+    unsafe fn unload_module(&self, module: Handle) -> UnitResult {
         done!(self, cuModuleUnload(module.cast()))
     }
 
-    unsafe fn function(&self, module: Handle, name: &CStr) -> Made {
+    unsafe fn function(&self, module: Handle, name: &CStr) -> HandleResult {
         made!(self, |function| cuModuleGetFunction(function, module.cast(), name.as_ptr()))
     }
 
-    unsafe fn launch(&self, launch: KernelLaunch) -> Done {
+    unsafe fn launch(&self, launch: KernelLaunch) -> UnitResult {
         let KernelLaunch { function, grid, block, arguments, stream } = launch;
         let extra = std::ptr::null_mut();
         let (function, stream) = (function.cast(), stream.cast());
@@ -224,27 +224,27 @@ impl Driver for Runtime {
         u32::try_from(number!(self, |value| cuFuncGetAttribute(value, attribute, function.cast())).ok()?).ok()
     }
 
-    unsafe fn begin_capture(&self, stream: Handle) -> Done {
+    unsafe fn begin_capture(&self, stream: Handle) -> UnitResult {
         done!(self, cuStreamBeginCapture_v2(stream.cast(), stream_capture::THREAD_LOCAL))
     }
 
-    unsafe fn end_capture(&self, stream: Handle) -> Made {
+    unsafe fn end_capture(&self, stream: Handle) -> HandleResult {
         made!(self, |graph| cuStreamEndCapture(stream.cast(), graph))
     }
 
-    unsafe fn instantiate(&self, graph: Handle) -> Made {
+    unsafe fn instantiate(&self, graph: Handle) -> HandleResult {
         made!(self, |ready| cuGraphInstantiateWithFlags(ready, graph.cast(), 0))
     }
 
-    unsafe fn launch_graph(&self, executable: Handle, stream: Handle) -> Done {
+    unsafe fn launch_graph(&self, executable: Handle, stream: Handle) -> UnitResult {
         done!(self, cuGraphLaunch(executable.cast(), stream.cast()))
     }
 
-    unsafe fn destroy_graph(&self, graph: Handle) -> Done {
+    unsafe fn destroy_graph(&self, graph: Handle) -> UnitResult {
         done!(self, cuGraphDestroy(graph.cast()))
     }
 
-    unsafe fn destroy_executable(&self, executable: Handle) -> Done {
+    unsafe fn destroy_executable(&self, executable: Handle) -> UnitResult {
         done!(self, cuGraphExecDestroy(executable.cast()))
     }
 }

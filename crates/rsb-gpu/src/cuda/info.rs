@@ -8,11 +8,11 @@ use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 
 use super::arch;
 use super::runtime::{CudaError, Runtime};
-use crate::common::{Facts, call, link, number};
+use crate::common::{DeviceProperties, call, link, number};
 use rsb_device::device::DeviceInfo;
 
 /// Reads GPU `ordinal`.
-pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
+pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<DeviceProperties, Reason> {
     let device = runtime.device(ordinal)?;
     let attribute = |attribute| number!(runtime, |value| cuDeviceGetAttribute(value, attribute, device)).ok();
     let positive = |number| attribute(number).filter(|&value| value > 0).map(c_int::unsigned_abs);
@@ -50,7 +50,7 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
         peak_bandwidth_gb_s: peak.filter(|_| !integrated),
     };
     let max_threads_per_unit = positive(attribute::MAX_THREADS_PER_MULTIPROCESSOR).unwrap_or(2048);
-    Ok(Facts { info, arch, max_threads_per_unit, is_on_pcie })
+    Ok(DeviceProperties { info, arch, max_threads_per_unit, is_on_pcie })
 }
 
 /// The marketing name; of a slice of a divided GPU (MIG) it names the slice.

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 use std::rc::Rc;
 
-use cuda_sys::{CUcontext, CUdevice, CUresult, Cuda, Lack, Unavailable, error};
+use cuda_sys::{CUcontext, CUdevice, CUresult, Cuda, MissingPart, Unavailable, error};
 use rsb_model::Reason;
 
 use crate::common::{FAKE_GPU, call, lacking, unavailable};
@@ -166,7 +166,7 @@ pub(super) fn defect() -> Option<Reason> {
         "cuStreamCreate",
     ];
     match Cuda::load() {
-        Err(missing) => (missing.lack == Lack::Function).then(|| unavailable(missing)),
+        Err(missing) => (missing.lack == MissingPart::Function).then(|| unavailable(missing)),
         Ok(api) => {
             let name = api.missing().into_iter().find(|name| NEEDED.contains(name))?;
             Some(unavailable(Unavailable::symbol(name, api.loaded().path())))

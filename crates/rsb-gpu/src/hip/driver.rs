@@ -13,25 +13,25 @@ use super::compile::HipCompiler;
 use super::info;
 use super::runtime::Runtime;
 use crate::common::{
-    Activation, BlasLibrary, BlasOffer, Copy, Core, Driver, Ends, Facts, FunctionNeed, Handle, Image, KernelLaunch,
-    ThreadLaunch, Toolchain,
+    Activation, BlasLibrary, BlasOffer, Copy, CopyDirection, Core, DeviceProperties, Driver, FunctionNeed, Handle,
+    Image, KernelLaunch, ThreadLaunch, Toolchain,
 };
 use crate::common::{call, done, in_thread, made, number};
 use nccl_sys::{Loaded, Unavailable};
 use rsb_device::device::DeviceError;
 
 /// What a call that makes something gives.
-type Made = Result<Handle, DeviceError>;
-type Done = Result<(), DeviceError>;
+type HandleResult = Result<Handle, DeviceError>;
+type UnitResult = Result<(), DeviceError>;
 
 /// AMD's number among the vendors of PCI devices, as sysfs writes it.
 pub(super) const VENDOR: &str = "0x1002";
 
-const fn kind(ends: Ends) -> c_int {
+const fn kind(ends: CopyDirection) -> c_int {
     match ends {
-        Ends::HostToDevice => memcpy::HOST_TO_DEVICE,
-        Ends::DeviceToHost => memcpy::DEVICE_TO_HOST,
-        Ends::DeviceToDevice => memcpy::DEVICE_TO_DEVICE,
+        CopyDirection::HostToDevice => memcpy::HOST_TO_DEVICE,
+        CopyDirection::DeviceToHost => memcpy::DEVICE_TO_HOST,
+        CopyDirection::DeviceToDevice => memcpy::DEVICE_TO_DEVICE,
     }
 }
 
@@ -52,11 +52,11 @@ impl Driver for Runtime {
         self.count()
     }
 
-    fn facts(&self, ordinal: c_int) -> Result<Facts, Reason> {
+    fn facts(&self, ordinal: c_int) -> Result<DeviceProperties, Reason> {
         info::read(self, ordinal)
     }
 
-    fn activate(&self, ordinal: c_int) -> Done {
+    fn activate(&self, ordinal: c_int) -> UnitResult {
         Ok(self.make_current(ordinal)?)
     }
 
@@ -86,31 +86,31 @@ impl Driver for Runtime {
         ("rccl", hip_runtime_sys::rccl)
     }
 
-    fn create_stream(&self) -> Made {
+    fn create_stream(&self) -> HandleResult {
         made!(self, |stream| hipStreamCreateWithFlags(stream, STREAM_NON_BLOCKING))
     }
 
-    unsafe fn destroy_stream(&self, stream: Handle) -> Done {
+    unsafe fn destroy_stream(&self, stream: Handle) -> UnitResult {
         done!(self, hipStreamDestroy(stream.cast()))
     }
 
-    unsafe fn synchronize(&self, stream: Handle) -> Done {
+    unsafe fn synchronize(&self, stream: Handle) -> UnitResult {
         done!(self, hipStreamSynchronize(stream.cast()))
     }
 
-    fn create_event(&self) -> Made {
+    fn create_event(&self) -> HandleResult {
         made!(self, |event| hipEventCreateWithFlags(event, EVENT_DEFAULT))
     }
 
-    unsafe fn destroy_event(&self, event: Handle) -> Done {
+    unsafe fn destroy_event(&self, event: Handle) -> UnitResult {
         done!(self, hipEventDestroy(event.cast()))
     }
 
-    unsafe fn record(&self, event: Handle, stream: Handle) -> Done {
+    unsafe fn record(&self, event: Handle, stream: Handle) -> UnitResult {
         done!(self, hipEventRecord(event.cast(), stream.cast()))
     }
 
-    unsafe fn wait(&self, stream: Handle, event: Handle) -> Done {
+    unsafe fn wait(&self, stream: Handle, event: Handle) -> UnitResult {
         done!(self, hipStreamWaitEvent(stream.cast(), event.cast(), 0))
     }
 
@@ -125,32 +125,32 @@ impl Driver for Runtime {
         Ok(info::free_bytes(self)?)
     }
 
-    fn allocate(&self, bytes: usize) -> Made {
+    fn allocate(&self, bytes: usize) -> HandleResult {
         made!(self, |address| hipMalloc(address, bytes))
     }
 
-    unsafe fn free(&self, address: *mut c_void) -> Done {
+    unsafe fn free(&self, address: *mut c_void) -> UnitResult {
         done!(self, hipFree(address))
     }
 
-    unsafe fn zero(&self, address: *mut c_void, bytes: usize, stream: Handle) -> Done {
+    unsafe fn zero(&self, address: *mut c_void, bytes: usize, stream: Handle) -> UnitResult {
         done!(self, hipMemsetAsync(address, 0, bytes, stream.cast()))
     }
 
-    fn allocate_host(&self, bytes: usize) -> Made {
+    fn allocate_host(&self, bytes: usize) -> HandleResult {
         made!(self, |pointer| hipHostMalloc(pointer, bytes, HOST_MALLOC_DEFAULT))
     }
 
-    unsafe fn free_host(&self, pointer: *mut c_void) -> Done {
+    unsafe fn free_host(&self, pointer: *mut c_void) -> UnitResult {
         done!(self, hipHostFree(pointer))
     }
 
-    unsafe fn copy(&self, copy: Copy, stream: Handle) -> Done {
+    unsafe fn copy(&self, copy: Copy, stream: Handle) -> UnitResult {
         let Copy { to, from, bytes, ends } = copy;
         done!(self, hipMemcpyAsync(to, from, bytes, kind(ends), stream.cast()))
     }
 
-    unsafe fn copy_peer(&self, copy: Copy, [to, from]: [c_int; 2], stream: Handle) -> Done {
+    unsafe fn copy_peer(&self, copy: Copy, [to, from]: [c_int; 2], stream: Handle) -> UnitResult {
         done!(self, hipMemcpyPeerAsync(copy.to, to, copy.from, from, copy.bytes, stream.cast()))
     }
 
@@ -167,20 +167,20 @@ impl Driver for Runtime {
         }
     }
 
-    fn load_module(&self, code: Image<'_>) -> Made {
+    fn load_module(&self, code: Image<'_>) -> HandleResult {
         // The image is as long as its headers say, and the runtime copies it.
         made!(self, |module| hipModuleLoadData(module, code.as_ptr()))
     }
 
-    unsafe fn unload_module(&self, module: Handle) -> Done {
+    unsafe fn unload_module(&self, module: Handle) -> UnitResult {
         done!(self, hipModuleUnload(module.cast()))
     }
 
-    unsafe fn function(&self, module: Handle, name: &CStr) -> Made {
+    unsafe fn function(&self, module: Handle, name: &CStr) -> HandleResult {
         made!(self, |function| hipModuleGetFunction(function, module.cast(), name.as_ptr()))
     }
 
-    unsafe fn launch(&self, launch: KernelLaunch) -> Done {
+    unsafe fn launch(&self, launch: KernelLaunch) -> UnitResult {
         let KernelLaunch { function, grid, block, arguments, stream } = launch;
         let extra = std::ptr::null_mut();
         let (function, stream) = (function.cast(), stream.cast());
@@ -218,29 +218,29 @@ impl Driver for Runtime {
         u32::try_from(number!(self, |value| hipFuncGetAttribute(value, attribute, function.cast())).ok()?).ok()
     }
 
-    unsafe fn begin_capture(&self, stream: Handle) -> Done {
+    unsafe fn begin_capture(&self, stream: Handle) -> UnitResult {
         done!(self, hipStreamBeginCapture(stream.cast(), stream_capture::THREAD_LOCAL))
     }
 
-    unsafe fn end_capture(&self, stream: Handle) -> Made {
+    unsafe fn end_capture(&self, stream: Handle) -> HandleResult {
         made!(self, |graph| hipStreamEndCapture(stream.cast(), graph))
     }
 
-    unsafe fn instantiate(&self, graph: Handle) -> Made {
+    unsafe fn instantiate(&self, graph: Handle) -> HandleResult {
         let (node, log) = (std::ptr::null_mut(), std::ptr::null_mut());
         // Node and log may be null, and are only written on failure.
         made!(self, |ready| hipGraphInstantiate(ready, graph.cast(), node, log, 0))
     }
 
-    unsafe fn launch_graph(&self, executable: Handle, stream: Handle) -> Done {
+    unsafe fn launch_graph(&self, executable: Handle, stream: Handle) -> UnitResult {
         done!(self, hipGraphLaunch(executable.cast(), stream.cast()))
     }
 
-    unsafe fn destroy_graph(&self, graph: Handle) -> Done {
+    unsafe fn destroy_graph(&self, graph: Handle) -> UnitResult {
         done!(self, hipGraphDestroy(graph.cast()))
     }
 
-    unsafe fn destroy_executable(&self, executable: Handle) -> Done {
+    unsafe fn destroy_executable(&self, executable: Handle) -> UnitResult {
         done!(self, hipGraphExecDestroy(executable.cast()))
     }
 }

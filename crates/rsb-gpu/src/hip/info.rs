@@ -9,7 +9,7 @@ use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 use super::arch;
 use super::driver::VENDOR;
 use super::runtime::{HipError, Runtime};
-use crate::common::{Facts, call, link};
+use crate::common::{DeviceProperties, call, link};
 use rsb_device::device::DeviceInfo;
 
 /// Name and architecture, by whichever layout of properties the library has.
@@ -19,7 +19,7 @@ struct Names {
 }
 
 /// Reads GPU `ordinal`.
-pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
+pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<DeviceProperties, Reason> {
     let names = names(runtime, ordinal)?;
     let arch = arch::architecture(&names.arch).to_owned();
     let attribute = |number| value(runtime, number, ordinal);
@@ -50,7 +50,7 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<Facts, Reason> {
         peak_bandwidth_gb_s: peak.filter(|_| !integrated),
     };
     let max_threads_per_unit = positive(attribute::MAX_THREADS_PER_MULTIPROCESSOR).unwrap_or(2048);
-    Ok(Facts { info, arch, max_threads_per_unit, is_on_pcie })
+    Ok(DeviceProperties { info, arch, max_threads_per_unit, is_on_pcie })
 }
 
 fn names(runtime: &Runtime, ordinal: c_int) -> Result<Names, Reason> {

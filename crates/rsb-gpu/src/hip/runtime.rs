@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_int};
 use std::path::Path;
 use std::rc::Rc;
 
-use hip_runtime_sys::{Hip, Lack, Unavailable, error, hipError_t};
+use hip_runtime_sys::{Hip, MissingPart, Unavailable, error, hipError_t};
 use rsb_model::Reason;
 
 use crate::common::{FAKE_GPU, call, lacking, unavailable};
@@ -101,7 +101,7 @@ impl Runtime {
 pub(super) fn defect() -> Option<Reason> {
     const NEEDED: [&str; 4] = ["hipInit", "hipSetDevice", "hipMemGetInfo", "hipStreamCreateWithFlags"];
     match Hip::load() {
-        Err(missing) => (missing.lack == Lack::Function).then(|| unavailable(missing)),
+        Err(missing) => (missing.lack == MissingPart::Function).then(|| unavailable(missing)),
         Ok(api) => {
             let name = api.missing().into_iter().find(|name| NEEDED.contains(name))?;
             Some(unavailable(Unavailable::symbol(name, api.loaded().path())))

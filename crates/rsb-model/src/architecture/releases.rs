@@ -42,7 +42,7 @@ pub fn releases(target: &str) -> Option<Releases> {
 }
 
 /// Every target that a release is known of, and these releases.
-pub fn known() -> impl Iterator<Item = (&'static str, Releases)> {
+pub fn known_targets() -> impl Iterator<Item = (&'static str, Releases)> {
     let rows = ARCHITECTURES.iter().map(|row| (row.target, Releases { since: row.since, until: None }));
     rows.chain(OTHERS.iter().map(|&(target, since, until)| (target, Releases { since, until })))
 }
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn each_target_has_one_row() {
-        for (at, (target, releases)) in known().enumerate() {
-            assert!(known().skip(at + 1).all(|(other, _)| other != target), "{target} twice");
+        for (at, (target, releases)) in known_targets().enumerate() {
+            assert!(known_targets().skip(at + 1).all(|(other, _)| other != target), "{target} twice");
             assert!(releases.until.is_none_or(|last| releases.since < last), "{target}");
         }
     }

@@ -21,13 +21,13 @@ pub fn check(text: &str) -> serde_json::Result<()> {
                 at = string_end(text, at);
                 let is_key = text.as_bytes().get(at..).unwrap_or_default().trim_ascii_start().first() == Some(&b':');
                 if is_key && let Some(key) = text.get(start..at) {
-                    open.keys.push(Key { text: unescaped(key), at: start });
+                    open.keys.push(Key { text: unescape(key), at: start });
                 }
             }
             b'{' => open.starts.push(open.keys.len()),
             b'}' => {
                 if let Some(key) = open.close() {
-                    return Err(found(text, key.at, &format!("the key `{}` is there twice", key.text)));
+                    return Err(error_at(text, key.at, &format!("the key `{}` is there twice", key.text)));
                 }
             }
             b'-' | b'0'..=b'9' => {
@@ -35,7 +35,7 @@ pub fn check(text: &str) -> serde_json::Result<()> {
                 at += rest.iter().take_while(|byte| is_of_number(**byte)).count();
                 let number = text.get(start..at).unwrap_or_default();
                 if underflows(number) {
-                    return Err(found(text, start, &format!("the number {number} is too small and would become 0")));
+                    return Err(error_at(text, start, &format!("the number {number} is too small and would become 0")));
                 }
             }
             _ => {}
@@ -91,7 +91,7 @@ fn string_end(text: &str, from: usize) -> usize {
 }
 
 /// Returns the text that the JSON string `quoted` stands for: `"\u0061"` is the key `a`, too.
-fn unescaped(quoted: &str) -> Cow<'_, str> {
+fn unescape(quoted: &str) -> Cow<'_, str> {
     if quoted.contains('\\')
         && let Ok(text) = serde_json::from_str(quoted)
     {
@@ -105,7 +105,7 @@ fn is_of_number(byte: u8) -> bool {
 }
 
 /// An error of serde about what begins at the byte `at` of `text`.
-fn found(text: &str, at: usize, problem: &str) -> serde_json::Error {
+fn error_at(text: &str, at: usize, problem: &str) -> serde_json::Error {
     let before = text.get(..at).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let column = before.len() - before.rfind('\n').map_or(0, |newline| newline + 1) + 1;

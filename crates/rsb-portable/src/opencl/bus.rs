@@ -22,7 +22,7 @@ pub(super) fn address(runtime: &Runtime, device: Object) -> Option<String> {
 }
 
 /// What the driver says to `name`, when it is as long as `N` bytes.
-fn told<const N: usize>(runtime: &Runtime, device: Object, name: u32) -> Option<[u8; N]> {
+fn query_info<const N: usize>(runtime: &Runtime, device: Object, name: u32) -> Option<[u8; N]> {
     let mut value = [0_u8; N];
     let mut written = 0_usize;
     let room = value.as_mut_ptr().cast();
@@ -33,11 +33,11 @@ fn told<const N: usize>(runtime: &Runtime, device: Object, name: u32) -> Option<
 }
 
 fn number(runtime: &Runtime, device: Object, name: u32) -> Option<u32> {
-    told(runtime, device, name).map(u32::from_ne_bytes)
+    query_info(runtime, device, name).map(u32::from_ne_bytes)
 }
 
 fn common(runtime: &Runtime, device: Object) -> Option<Place> {
-    let bytes = told::<16>(runtime, device, ask::DEVICE_PCI_BUS_INFO)?;
+    let bytes = query_info::<16>(runtime, device, ask::DEVICE_PCI_BUS_INFO)?;
     let [domain, bus, slot, function]: [u32; 4] =
         bytes.as_chunks::<4>().0.iter().map(|part| u32::from_ne_bytes(*part)).collect::<Vec<_>>().try_into().ok()?;
     Some(Place { domain, bus, slot, function })
@@ -57,7 +57,7 @@ const fn of_nvidia(domain: u32, bus: u32, place: u32) -> Place {
 }
 
 fn amd(runtime: &Runtime, device: Object) -> Option<Place> {
-    of_amd(&told(runtime, device, ask::DEVICE_TOPOLOGY_AMD)?)
+    of_amd(&query_info(runtime, device, ask::DEVICE_TOPOLOGY_AMD)?)
 }
 
 /// The type in the first four bytes, the place in the last three. The domain is not told.

@@ -17,12 +17,12 @@ use super::stream::{ClStream, ClockReading, choose_clock};
 use super::transfer;
 use crate::portable::{self, Module, Plan, Target};
 use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream, StreamClock};
-use rsb_device::held::{HeldValue, HostSide};
+use rsb_device::held::{HostSide, LazyCell};
 use rsb_device::operation::{Launch, LaunchMode, Operation, PointerChase};
 
 /// Most operations of a product and of a convolution on a CPU, which does some billion of the one and some hundred
 /// million of the other in a second.
-const PATIENCE: [f64; 2] = [20e9, 1e9];
+const MAX_CPU_OPERATIONS: [f64; 2] = [20e9, 1e9];
 
 /// One device, opened.
 pub struct OpenclDevice {
@@ -31,7 +31,7 @@ pub struct OpenclDevice {
     /// Built on first use.
     programs: RefCell<BTreeMap<(Module, Dtype), Rc<Program>>>,
     /// What is written to empty the caches, kept between calls.
-    flush: HeldValue<Bound>,
+    flush: LazyCell<Bound>,
     /// Whose clock times, once a stream was wanted.
     clock: OnceCell<StreamClock>,
 }
@@ -43,7 +43,7 @@ impl OpenclDevice {
             info: found.info,
             core,
             programs: RefCell::default(),
-            flush: HeldValue::default(),
+            flush: LazyCell::default(),
             clock: OnceCell::new(),
         })
     }
@@ -114,7 +114,7 @@ impl OpenclDevice {
 
     fn launches(&self, op: Launch) -> Result<Launches, DeviceError> {
         if op.mode == LaunchMode::Graph {
-            return Err(portable::unsupported(
+            return Err(portable::unsupported_error(
                 "launches as a graph",
                 "command buffers are an extension of OpenCL that is still provisional",
                 "choose the way single or back-to-back, or measure graphs on rocm, cuda or vulkan",
@@ -132,7 +132,7 @@ impl Device for OpenclDevice {
 
     fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError> {
         portable::check_size(bytes, self.core.limits.buffer_bytes, &self.info)?;
-        Ok(Buffer::new(bytes, Allocation::zeroed(&self.core, bytes)?))
+        Ok(Buffer::new(bytes, Allocation::new_zeroed(&self.core, bytes)?))
     }
 
     fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
@@ -153,7 +153,7 @@ impl Device for OpenclDevice {
             buffer.storage::<Allocation>().is_some_and(|memory| Rc::ptr_eq(memory.core(), &self.core))
         };
         portable::check_buffers(operation, buffers, here)?;
-        portable::check_patience(operation, &self.info, PATIENCE)?;
+        portable::check_patience(operation, &self.info, MAX_CPU_OPERATIONS)?;
         match operation {
             Operation::Transfer(op) => Ok(Box::new(transfer::kernel(&self.core, op, buffers)?)),
             Operation::Launch(op) => Ok(Box::new(self.launches(*op)?)),

@@ -9,7 +9,7 @@ use super::core::Core;
 use super::memory::Allocation;
 use super::program::{self, Program};
 use super::runtime::{ClError, call};
-use crate::portable::{Argument, GROUP, Plan, Step, Work, defect, unsupported};
+use crate::portable::{Argument, GROUP, Plan, Step, Work, defect, unsupported_error};
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 use rsb_device::held;
 
@@ -37,7 +37,7 @@ impl Bound {
         plan: &Plan,
         (buffers, block): (&[Buffer], Option<u32>),
     ) -> Result<Self, DeviceError> {
-        let rooms = plan.scratch.iter().map(|&bytes| Allocation::zeroed(core, bytes));
+        let rooms = plan.scratch.iter().map(|&bytes| Allocation::new_zeroed(core, bytes));
         let scratch = rooms.collect::<Result<Vec<_>, _>>()?;
         let mut launches = Vec::new();
         for step in &plan.steps {
@@ -46,7 +46,7 @@ impl Bound {
             for (index, argument) in step.arguments.iter().enumerate() {
                 set(&kernel, index as u32, *argument, plan.dtype, &memory)?;
             }
-            launches.push(sized(kernel, step, block)?);
+            launches.push(size_launch(kernel, step, block)?);
         }
         Ok(Self { launches, provider: plan.provider, _buffers: buffers.to_vec(), _scratch: scratch })
     }
@@ -124,7 +124,7 @@ fn set_value<T: Copy>(kernel: &program::Kernel, index: u32, value: &T) -> Result
 }
 
 /// The size of its grid, once it is clear that the device takes groups of that size.
-fn sized(kernel: program::Kernel, step: &Step, block: Option<u32>) -> Result<Launch, DeviceError> {
+fn size_launch(kernel: program::Kernel, step: &Step, block: Option<u32>) -> Result<Launch, DeviceError> {
     let most = kernel.most_items()?.min(usize::try_from(kernel.core().limits.group).unwrap_or(usize::MAX));
     let local = match (step.work, block) {
         (Work::Items(_), Some(asked)) => asked as usize,
@@ -133,7 +133,7 @@ fn sized(kernel: program::Kernel, step: &Step, block: Option<u32>) -> Result<Lau
         (Work::One, _) => 1,
     };
     if local == 0 || local > most {
-        return Err(unsupported(
+        return Err(unsupported_error(
             &format!("groups of {local} work-items"),
             format!("this device takes 1 to {most} of {}", step.kernel),
             "choose another block size",

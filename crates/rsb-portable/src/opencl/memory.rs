@@ -20,7 +20,7 @@ pub(super) struct Allocation {
 
 impl Allocation {
     /// `bytes` zeros, with room to a whole pack.
-    pub(super) fn zeroed(core: &Rc<Core>, bytes: u64) -> Result<Self, ClError> {
+    pub(super) fn new_zeroed(core: &Rc<Core>, bytes: u64) -> Result<Self, ClError> {
         let size = usize::try_from(bytes.max(1).saturating_add(PACK - 1) / PACK * PACK).unwrap_or(usize::MAX);
         let allocation = Self::plain(core, size, flag::MEM_READ_WRITE)?;
         let zero = 0_u32;
@@ -138,7 +138,7 @@ pub(super) struct Pinned {
 
 impl HostBlock {
     /// `bytes` bytes that the driver can reach on its own.
-    pub(super) fn pinned(core: &Rc<Core>, bytes: usize) -> Result<Self, ClError> {
+    pub(super) fn new_pinned(core: &Rc<Core>, bytes: usize) -> Result<Self, ClError> {
         let size = bytes.max(1);
         let memory = Allocation::plain(core, size, flag::MEM_READ_WRITE | flag::MEM_ALLOC_HOST_PTR)?;
         let none = std::ptr::null_mut::<c_void>();

@@ -9,7 +9,7 @@ use super::api::{Object, ask};
 use super::core::Core;
 use super::platform::Presence;
 use super::runtime::{ClError, Runtime, call, create};
-use crate::portable::{Module, unsupported};
+use crate::portable::{Module, unsupported_error};
 use rsb_device::device::DeviceError;
 
 /// A program, built.
@@ -139,7 +139,7 @@ fn check_type(core: &Core, module: Module, dtype: Dtype) -> Result<(), DeviceErr
         Dtype::F16 if core.limits.f16 == Presence::No && module == Module::Peak => "cl_khr_fp16",
         _ => return Ok(()),
     };
-    Err(unsupported(
+    Err(unsupported_error(
         &format!("arithmetic in {dtype}"),
         format!("this device lacks {extension}"),
         "choose another data type, or another device",

@@ -16,7 +16,7 @@ use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 /// A [`Transfer`], bound.
 pub(super) struct TransferKernel {
     core: Rc<Core>,
-    ends: Ends,
+    ends: TransferRoute,
     bytes: usize,
     /// What arrives on the host is sent on to the second buffer once, so that it can be checked.
     shown: bool,
@@ -25,7 +25,7 @@ pub(super) struct TransferKernel {
 }
 
 /// Between what it goes.
-enum Ends {
+enum TransferRoute {
     Within,
     FromHost(HostBlock),
     ToHost(HostBlock),
@@ -36,19 +36,19 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
     let [from, to] = buffers else { return Err(defect("transfer", "it has two buffers")) };
     let bytes = usize::try_from(op.bytes.min(from.bytes()).min(to.bytes())).unwrap_or(usize::MAX);
     let block = || match op.host_memory {
-        HostMemory::Pinned => HostBlock::pinned(core, bytes),
+        HostMemory::Pinned => HostBlock::new_pinned(core, bytes),
         HostMemory::Pageable => Ok(HostBlock::pageable(bytes)),
     };
     let ends = match op.direction {
-        TransferDirection::DeviceToDevice => Ends::Within,
+        TransferDirection::DeviceToDevice => TransferRoute::Within,
         TransferDirection::Bidirectional => return Err(crate::portable::both_ways_at_once()),
-        TransferDirection::DeviceToHost => Ends::ToHost(block()?),
+        TransferDirection::DeviceToHost => TransferRoute::ToHost(block()?),
         TransferDirection::HostToDevice => {
             let mut block = block()?;
             // SAFETY: the block is this long, and nobody else knows it yet.
             let room = unsafe { std::slice::from_raw_parts_mut(block.address().cast::<u8>(), bytes) };
             allocation(Some(from))?.copy(0, HostSide::To(room))?;
-            Ends::FromHost(block)
+            TransferRoute::FromHost(block)
         }
     };
     Ok(TransferKernel { core: Rc::clone(core), ends, bytes, shown: false, from: from.clone(), to: to.clone() })
@@ -58,7 +58,7 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
 pub(super) fn copy(core: &Rc<Core>, from: &Buffer, to: &Buffer) -> Result<TransferKernel, DeviceError> {
     let here = |buffer: &Buffer| allocation(Some(buffer)).map(|memory| Rc::ptr_eq(memory.core(), core));
     if !here(from)? || !here(to)? {
-        return Err(crate::portable::unsupported(
+        return Err(crate::portable::unsupported_error(
             "copies between devices",
             "a context of OpenCL has one device here",
             "measure them on a backend that can, such as rocm or cuda",
@@ -70,7 +70,7 @@ pub(super) fn copy(core: &Rc<Core>, from: &Buffer, to: &Buffer) -> Result<Transf
     let bytes = usize::try_from(from.bytes()).unwrap_or(usize::MAX);
     Ok(TransferKernel {
         core: Rc::clone(core),
-        ends: Ends::Within,
+        ends: TransferRoute::Within,
         bytes,
         shown: false,
         from: from.clone(),
@@ -83,15 +83,15 @@ impl TransferKernel {
         let (from, to) = (allocation(Some(&self.from))?.object(), allocation(Some(&self.to))?.object());
         let (core, bytes) = (&self.core, self.bytes);
         match &mut self.ends {
-            Ends::Within => within(core, from, to, bytes)?,
-            Ends::FromHost(block) => from_host(core, block.address(), to, bytes)?,
-            Ends::ToHost(block) => to_host(core, from, block.address(), bytes)?,
+            TransferRoute::Within => within(core, from, to, bytes)?,
+            TransferRoute::FromHost(block) => from_host(core, block.address(), to, bytes)?,
+            TransferRoute::ToHost(block) => to_host(core, from, block.address(), bytes)?,
         }
         Ok(())
     }
 
     fn show(&mut self) -> Result<(), DeviceError> {
-        let Ends::ToHost(block) = &mut self.ends else { return Ok(()) };
+        let TransferRoute::ToHost(block) = &mut self.ends else { return Ok(()) };
         self.core.synchronize()?;
         // SAFETY: the block is this long, nothing writes to it after the wait above, and it outlives the copy.
         let arrived = unsafe { std::slice::from_raw_parts(block.address().cast::<u8>(), self.bytes) };

@@ -11,7 +11,7 @@ use rsb_device::operation::Operation;
 use super::PACK;
 
 /// What this device cannot do.
-pub(crate) fn unsupported(what: &str, why: impl Into<String>, cure: &str) -> DeviceError {
+pub(crate) fn unsupported_error(what: &str, why: impl Into<String>, cure: &str) -> DeviceError {
     DeviceError::Unsupported(Reason::new(what, why, cure))
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn check_size(bytes: u64, limit: u64, info: &DeviceInfo) -> Result<()
     if bytes > limit {
         let what = format!("{} of memory", rounded_bytes(bytes));
         let why = format!("one buffer may have {} on {}", rounded_bytes(limit), info.device);
-        return Err(unsupported(&what, why, "choose a smaller size"));
+        return Err(unsupported_error(&what, why, "choose a smaller size"));
     }
     Ok(())
 }
@@ -44,7 +44,7 @@ pub(crate) fn check_patience(operation: &Operation, info: &DeviceInfo, most: [f6
     if info.device_type != DeviceType::Cpu || operation.flops() <= limit {
         return Ok(());
     }
-    Err(unsupported(
+    Err(unsupported_error(
         &format!("{} of {:.0} MFLOP", operation.name(), operation.flops() / 1e6),
         format!("{} is a CPU, which takes seconds for it this way", info.name),
         "choose a smaller shape, or measure the CPU itself, with --backend cpu",

@@ -2,7 +2,7 @@
 
 use rsb_model::{DeviceType, Dtype};
 
-use super::{Argument, DeviceError, GROUP, Module, PACK, Plan, Planner, Step, Work, unsupported};
+use super::{Argument, DeviceError, GROUP, Module, PACK, Plan, Planner, Step, Work, unsupported_error};
 use rsb_device::held::convolution_sizes;
 use rsb_device::operation::{
     Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp, QuantizedProduct,
@@ -78,7 +78,7 @@ impl Planner<'_> {
 
     pub(super) fn rearrange(&self, op: &Rearrange) -> Result<Plan, DeviceError> {
         if !op.fits() {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 "rearrange",
                 "its rows do not fit where they shall go, or are no pairs to be turned",
                 "choose a larger capacity",
@@ -110,7 +110,7 @@ impl Planner<'_> {
     }
 
     /// A group for each few rows of weights, as far as there can be as many.
-    pub(super) fn quantized(&self, op: &QuantizedProduct) -> Result<Plan, DeviceError> {
+    pub(super) fn quantized_product(&self, op: &QuantizedProduct) -> Result<Plan, DeviceError> {
         op.check()?;
         self.check_rows("a product with weights of few bits", op.dtype, op.n)?;
         let sizes = [op.m, op.n, op.k, op.group, op.weights.bits()];
@@ -124,14 +124,14 @@ impl Planner<'_> {
     pub(super) fn gemm(&self, op: &Gemm) -> Result<Plan, DeviceError> {
         op.check_plain(self.options, "the kernels of this backend")?;
         if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 "gemm of i8",
                 "its sums are whole numbers, and alpha or beta is not",
                 "choose whole alpha and beta",
             ));
         }
         if op.is_narrowed() {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 &format!("gemm of {} with a result in {}", op.dtype, op.dtype),
                 "the kernels of this backend store its products wider",
                 "choose f16 or f32",

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use ash::vk;
 
-use super::failure::{Failure, Named as _};
+use super::failure::{Failure, WithCall as _};
 use super::info::{PhysicalCandidate, Presence, Traits};
 use super::instance::Instance;
 use super::matrix;
@@ -49,7 +49,7 @@ impl Core {
         }
         let create = create.enabled_extension_names(&names);
         // SAFETY: every structure is live for the call; what is enabled, the device was found to have.
-        let raw = unsafe { instance.raw.create_device(found.physical, &create, None) }.named("vkCreateDevice")?;
+        let raw = unsafe { instance.raw.create_device(found.physical, &create, None) }.with_call("vkCreateDevice")?;
         // SAFETY: the device was found in this instance.
         let memory = unsafe { instance.raw.get_physical_device_memory_properties(found.physical) };
         let queue = match Queue::new(&raw, traits.family) {

@@ -16,13 +16,13 @@ use super::memory::{Allocation, Place};
 use super::pipeline::{Pipeline, Shape, SubgroupSize};
 use super::stream::VulkanStream;
 use super::{matrix, queue, shaders, transfer};
-use crate::portable::{self, GROUP, Plan, Step, Target, unsupported};
+use crate::portable::{self, GROUP, Plan, Step, Target, unsupported_error};
 use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream};
-use rsb_device::held::{HeldValue, HostSide};
+use rsb_device::held::{HostSide, LazyCell};
 use rsb_device::operation::{Launch, LaunchMode, Operation};
 
 /// Most operations of a product and of a convolution on a CPU, which does some hundred million in a second.
-const PATIENCE: [f64; 2] = [64e6, 64e6];
+const MAX_CPU_OPERATIONS: [f64; 2] = [64e6, 64e6];
 
 /// One device, opened.
 pub struct VulkanDevice {
@@ -32,7 +32,7 @@ pub struct VulkanDevice {
     /// Shapes of matrix units that the driver lists.
     matrix_shapes: Vec<String>,
     /// What is written to empty the caches, kept between calls.
-    flush: HeldValue<Bound>,
+    flush: LazyCell<Bound>,
     core: Rc<Core>,
 }
 
@@ -43,7 +43,7 @@ impl VulkanDevice {
             info: found.info,
             pipelines: RefCell::default(),
             matrix_shapes: found.matrix_shapes,
-            flush: HeldValue::default(),
+            flush: LazyCell::default(),
             core,
         })
     }
@@ -75,7 +75,7 @@ impl VulkanDevice {
         let by_subgroups = |step: &Step| shaders::by_subgroups(self.core.traits, step.kernel);
         let provider = if plan.steps.iter().any(by_subgroups) { "native-subgroups" } else { plan.provider };
         let bound = Bound::new(&self.core, plan, buffers, |kernel, shape| self.pipeline(plan, kernel, shape))?;
-        Ok(bound.called(provider))
+        Ok(bound.with_provider(provider))
     }
 
     fn target(&self) -> Target {
@@ -94,14 +94,18 @@ impl VulkanDevice {
     fn check(&self, operation: &Operation, options: &Options) -> Result<(), DeviceError> {
         if let Some(asked) = options.block_size.filter(|&asked| asked != GROUP) {
             let why = format!("the shaders work in groups of {GROUP}");
-            return Err(unsupported(&format!("groups of {asked} threads"), why, "choose 256, or another backend"));
+            return Err(unsupported_error(
+                &format!("groups of {asked} threads"),
+                why,
+                "choose 256, or another backend",
+            ));
         }
         if let (Operation::PeakArithmetic(op), Some("matrix")) = (operation, options.provider.as_deref())
             && !self.target().matrix.contains(&op.dtype)
         {
-            return Err(matrix::unmeasured(op.dtype, &self.matrix_shapes));
+            return Err(matrix::no_kernel_error(op.dtype, &self.matrix_shapes));
         }
-        portable::check_patience(operation, &self.info, PATIENCE)
+        portable::check_patience(operation, &self.info, MAX_CPU_OPERATIONS)
     }
 
     /// Twice the last cache, twice: see [`portable::flush`].
@@ -133,7 +137,7 @@ impl Device for VulkanDevice {
 
     fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError> {
         portable::check_size(bytes, self.core.traits.buffer_bytes, &self.info)?;
-        Ok(Buffer::new(bytes, Allocation::zeroed(&self.core, bytes, Place::Device)?))
+        Ok(Buffer::new(bytes, Allocation::new_zeroed(&self.core, bytes, Place::Device)?))
     }
 
     fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {

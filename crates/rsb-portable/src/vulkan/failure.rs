@@ -13,13 +13,13 @@ pub(super) struct Failure {
 }
 
 /// Gives a result the name of its call.
-pub(super) trait Named<T> {
+pub(super) trait WithCall<T> {
     /// The value, or the failure of `call`.
-    fn named(self, call: &'static str) -> Result<T, Failure>;
+    fn with_call(self, call: &'static str) -> Result<T, Failure>;
 }
 
-impl<T> Named<T> for Result<T, vk::Result> {
-    fn named(self, call: &'static str) -> Result<T, Failure> {
+impl<T> WithCall<T> for Result<T, vk::Result> {
+    fn with_call(self, call: &'static str) -> Result<T, Failure> {
         self.map_err(|result| Failure { call, result })
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use ash::vk;
 use rsb_model::{BackendId, DeviceRef, DeviceType, Reason};
 
-use super::failure::Named as _;
+use super::failure::WithCall as _;
 use super::instance::{self, Instance};
 use super::matrix::{self, EXTENSIONS, MatrixUnits};
 use crate::caches::{self, GpuIdentity};
@@ -69,7 +69,7 @@ const THREADS: u32 = crate::portable::GROUP;
 /// Every device that can compute, in the loader's order.
 pub(super) fn devices(instance: &Instance) -> Result<Vec<PhysicalCandidate>, Reason> {
     // SAFETY: the instance is live.
-    let physical = unsafe { instance.raw.enumerate_physical_devices() }.named("vkEnumeratePhysicalDevices")?;
+    let physical = unsafe { instance.raw.enumerate_physical_devices() }.with_call("vkEnumeratePhysicalDevices")?;
     let mut found: Vec<PhysicalCandidate> = Vec::new();
     for physical in physical {
         let index = u32::try_from(found.len()).unwrap_or(u32::MAX);

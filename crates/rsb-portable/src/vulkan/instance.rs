@@ -5,7 +5,7 @@ use std::rc::Rc;
 use ash::vk;
 use rsb_model::Reason;
 
-use super::failure::Named as _;
+use super::failure::WithCall as _;
 
 /// The variable that names the loader explicitly, for tests and odd installations.
 const VARIABLE: &str = "RSB_VULKAN_LIBRARY";
@@ -36,7 +36,7 @@ impl Instance {
         let application = vk::ApplicationInfo::default().application_name(c"rusty-stack-bench").api_version(VERSION);
         let create = vk::InstanceCreateInfo::default().application_info(&application);
         // SAFETY: the structures are live for the call; no function of ours is handed over.
-        match unsafe { entry.create_instance(&create, None) }.named("vkCreateInstance") {
+        match unsafe { entry.create_instance(&create, None) }.with_call("vkCreateInstance") {
             Ok(raw) => Ok(Rc::new(Self { raw, entry })),
             Err(failure) if failure.result() == vk::Result::ERROR_INCOMPATIBLE_DRIVER => Err(no_driver()),
             Err(failure) => Err(failure.into()),

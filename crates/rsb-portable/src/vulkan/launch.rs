@@ -6,10 +6,10 @@ use ash::vk;
 use rsb_model::Dtype;
 
 use super::core::Core;
-use super::failure::{Failure, Named as _};
+use super::failure::{Failure, WithCall as _};
 use super::memory::{Allocation, Place};
 use super::pipeline::{Pipeline, Shape};
-use crate::portable::{Argument, GROUP, Plan, Step, Work, defect, unsupported};
+use crate::portable::{Argument, GROUP, Plan, Step, Work, defect, unsupported_error};
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 use rsb_device::held;
 
@@ -39,7 +39,7 @@ impl Bound {
         buffers: &[Buffer],
         pipeline: impl Fn(&'static str, Shape) -> Result<Rc<Pipeline>, DeviceError>,
     ) -> Result<Self, DeviceError> {
-        let rooms = plan.scratch.iter().map(|&bytes| Allocation::zeroed(core, bytes, Place::Device));
+        let rooms = plan.scratch.iter().map(|&bytes| Allocation::new_zeroed(core, bytes, Place::Device));
         let scratch = rooms.collect::<Result<Vec<_>, _>>()?;
         let mut launches = Vec::new();
         for step in &plan.steps {
@@ -53,7 +53,7 @@ impl Bound {
     }
 
     /// The same by another name in records.
-    pub(super) fn called(self, provider: &'static str) -> Self {
+    pub(super) fn with_provider(self, provider: &'static str) -> Self {
         Self { provider, ..self }
     }
 
@@ -93,13 +93,13 @@ impl Launch {
             [vk::DescriptorPoolSize { ty: vk::DescriptorType::STORAGE_BUFFER, descriptor_count: memory.len() as u32 }];
         let create = vk::DescriptorPoolCreateInfo::default().max_sets(1).pool_sizes(&sizes);
         // SAFETY: the list is live for the call.
-        let pool = unsafe { device.create_descriptor_pool(&create, None) }.named("vkCreateDescriptorPool")?;
+        let pool = unsafe { device.create_descriptor_pool(&create, None) }.with_call("vkCreateDescriptorPool")?;
         launch.pool = pool;
         let device = &launch.pipeline.core().raw;
         let layouts = [launch.pipeline.set_layout];
         let allocate = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
         // SAFETY: pool and layout are live.
-        let sets = unsafe { device.allocate_descriptor_sets(&allocate) }.named("vkAllocateDescriptorSets")?;
+        let sets = unsafe { device.allocate_descriptor_sets(&allocate) }.with_call("vkAllocateDescriptorSets")?;
         let set = sets.first().copied().unwrap_or_default();
         let infos: Vec<_> = memory
             .iter()
@@ -171,7 +171,7 @@ fn numbers(step: &Step, dtype: Dtype) -> Result<Vec<u8>, DeviceError> {
         match *argument {
             Argument::Count(count) => {
                 let count = u32::try_from(count).map_err(|_| {
-                    unsupported(
+                    unsupported_error(
                         &format!("{} of {count}", step.kernel.trim_start_matches("rsb_")),
                         "counts have 32 bits here",
                         "choose a smaller size",

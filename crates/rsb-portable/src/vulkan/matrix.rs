@@ -4,7 +4,7 @@ use ash::vk;
 use rsb_model::Dtype;
 
 use super::instance::Instance;
-use crate::portable::unsupported;
+use crate::portable::unsupported_error;
 use rsb_device::device::DeviceError;
 
 /// The extensions that the kernels need.
@@ -85,10 +85,10 @@ fn type_name(of: vk::ComponentTypeKHR) -> String {
 }
 
 /// Why the matrix units of a device whose driver lists these shapes are not measured in `dtype`.
-pub(super) fn unmeasured(dtype: Dtype, listed: &[String]) -> DeviceError {
+pub(super) fn no_kernel_error(dtype: Dtype, listed: &[String]) -> DeviceError {
     let kernels = KERNELS.map(|[m, n, k]| format!("{m}x{n}x{k}")).join(", ");
     let found = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
-    unsupported(
+    unsupported_error(
         &format!("matrix units for {dtype}"),
         format!(
             "the kernels are of f16 summed in f32, in the shapes {kernels}; the driver lists by VK_KHR_cooperative_matrix: \
@@ -147,8 +147,8 @@ mod tests {
         let bytes = shape([8, 16, 32]).a_type(vk::ComponentTypeKHR::SINT8).result_type(vk::ComponentTypeKHR::SINT32);
         let listed = describe(&[shape([8, 16, 8]), shape([8, 16, 8]).scope(vk::ScopeKHR::WORKGROUP), bytes]);
         assert_eq!(listed, ["8x16x8 f16 to f32", "8x16x32 i8 to i32"]);
-        let skip = unmeasured(Dtype::F16, &listed).to_string();
+        let skip = no_kernel_error(Dtype::F16, &listed).to_string();
         assert!(skip.contains("8x16x8 f16 to f32, 8x16x32 i8 to i32") && skip.contains("8x8x16"), "{skip}");
-        assert!(unmeasured(Dtype::F16, &[]).to_string().contains("none"));
+        assert!(no_kernel_error(Dtype::F16, &[]).to_string().contains("none"));
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use ash::vk;
 
 use super::core::Core;
-use super::failure::{Failure, Named as _};
+use super::failure::{Failure, WithCall as _};
 use crate::portable::PACK;
 use crate::portable::Storage;
 use rsb_device::device::DeviceError;
@@ -34,14 +34,14 @@ pub(super) struct Allocation {
 
 impl Allocation {
     /// `bytes` zeros, with room to a whole pack.
-    pub(super) fn zeroed(core: &Rc<Core>, bytes: u64, place: Place) -> Result<Self, Failure> {
+    pub(super) fn new_zeroed(core: &Rc<Core>, bytes: u64, place: Place) -> Result<Self, Failure> {
         let size = bytes.max(1).saturating_add(PACK - 1) / PACK * PACK;
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::TRANSFER_SRC
             | vk::BufferUsageFlags::TRANSFER_DST;
         let create = vk::BufferCreateInfo::default().size(size).usage(usage);
         // SAFETY: the device is live.
-        let buffer = unsafe { core.raw.create_buffer(&create, None) }.named("vkCreateBuffer")?;
+        let buffer = unsafe { core.raw.create_buffer(&create, None) }.with_call("vkCreateBuffer")?;
         // What fails from here on gives the buffer back, when `made` is dropped.
         let mut made = Self { core: Rc::clone(core), buffer, memory: vk::DeviceMemory::null(), mapped: None };
         made.back(place)?;
@@ -58,17 +58,18 @@ impl Allocation {
         let needed = unsafe { core.raw.get_buffer_memory_requirements(self.buffer) };
         let kind = choose(core.memory.memory_types_as_slice(), needed.memory_type_bits, place)
             .ok_or(vk::Result::ERROR_FEATURE_NOT_PRESENT)
-            .named("choice of a memory type")?;
+            .with_call("choice of a memory type")?;
         let allocate = vk::MemoryAllocateInfo::default().allocation_size(needed.size).memory_type_index(kind);
         // SAFETY: the type is one that the buffer takes.
-        self.memory = unsafe { core.raw.allocate_memory(&allocate, None) }.named("vkAllocateMemory")?;
+        self.memory = unsafe { core.raw.allocate_memory(&allocate, None) }.with_call("vkAllocateMemory")?;
         // SAFETY: buffer and memory are new, and the memory is as large as was asked for.
-        unsafe { core.raw.bind_buffer_memory(self.buffer, self.memory, 0) }.named("vkBindBufferMemory")?;
+        unsafe { core.raw.bind_buffer_memory(self.buffer, self.memory, 0) }.with_call("vkBindBufferMemory")?;
         let flags = core.memory.memory_types_as_slice().get(kind as usize).map(|kind| kind.property_flags);
         if flags.is_some_and(|flags| flags.contains(SEEN_BY_HOST)) {
             let none = vk::MemoryMapFlags::empty();
             // SAFETY: the memory is of a type that the host sees, and is mapped once, as a whole.
-            let address = unsafe { core.raw.map_memory(self.memory, 0, vk::WHOLE_SIZE, none) }.named("vkMapMemory")?;
+            let address =
+                unsafe { core.raw.map_memory(self.memory, 0, vk::WHOLE_SIZE, none) }.with_call("vkMapMemory")?;
             self.mapped = Some(address.cast());
         }
         Ok(())
@@ -106,7 +107,7 @@ impl Allocation {
             HostSide::To(bytes) => bytes.len(),
             HostSide::From(bytes) => bytes.len(),
         };
-        let stage = Self::zeroed(&self.core, (length as u64).min(STAGE), Place::Host)?;
+        let stage = Self::new_zeroed(&self.core, (length as u64).min(STAGE), Place::Host)?;
         match side {
             HostSide::To(bytes) => {
                 for part in bytes.chunks_mut(STAGE as usize) {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use ash::vk;
 
 use super::core::Core;
-use super::failure::{Failure, Named as _};
+use super::failure::{Failure, WithCall as _};
 
 /// A kernel on a device.
 pub(super) struct Pipeline {
@@ -57,7 +57,7 @@ impl Pipeline {
         let device = &core.raw;
         let create = vk::ShaderModuleCreateInfo::default().code(words);
         // SAFETY: the words are SPIR-V that was validated when it was made.
-        pipeline.shader = unsafe { device.create_shader_module(&create, None) }.named("vkCreateShaderModule")?;
+        pipeline.shader = unsafe { device.create_shader_module(&create, None) }.with_call("vkCreateShaderModule")?;
         let bindings: Vec<_> = (0..shape.buffers)
             .map(|binding| {
                 vk::DescriptorSetLayoutBinding::default()
@@ -70,14 +70,15 @@ impl Pipeline {
         let create = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
         // SAFETY: the list is live for the call.
         pipeline.set_layout =
-            unsafe { device.create_descriptor_set_layout(&create, None) }.named("vkCreateDescriptorSetLayout")?;
+            unsafe { device.create_descriptor_set_layout(&create, None) }.with_call("vkCreateDescriptorSetLayout")?;
         let sets = [pipeline.set_layout];
         let stage = vk::ShaderStageFlags::COMPUTE;
         let numbers = [vk::PushConstantRange { stage_flags: stage, offset: 0, size: shape.number_bytes }];
         let create = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets);
         let create = if shape.number_bytes > 0 { create.push_constant_ranges(&numbers) } else { create };
         // SAFETY: the lists are live for the call.
-        pipeline.layout = unsafe { device.create_pipeline_layout(&create, None) }.named("vkCreatePipelineLayout")?;
+        pipeline.layout =
+            unsafe { device.create_pipeline_layout(&create, None) }.with_call("vkCreatePipelineLayout")?;
         let entry = CString::new(name).unwrap_or_default();
         let mut required = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default();
         let stage = vk::PipelineShaderStageCreateInfo::default().stage(stage).module(pipeline.shader).name(&entry);
@@ -92,7 +93,7 @@ impl Pipeline {
         let create = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(pipeline.layout)];
         // SAFETY: shader and layout are live; a test checks that the shader has the entry and the layout fits it.
         let made = unsafe { device.create_compute_pipelines(vk::PipelineCache::null(), &create, None) };
-        let made = made.map_err(|(_, result)| result).named("vkCreateComputePipelines")?;
+        let made = made.map_err(|(_, result)| result).with_call("vkCreateComputePipelines")?;
         pipeline.raw = made.first().copied().unwrap_or_default();
         Ok(Rc::new(pipeline))
     }

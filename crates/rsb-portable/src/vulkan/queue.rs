@@ -2,7 +2,7 @@
 
 use ash::vk;
 
-use super::failure::{Failure, Named as _};
+use super::failure::{Failure, WithCall as _};
 
 /// Commands that are collected at most before they are handed over.
 const TOGETHER: u32 = 64;
@@ -38,7 +38,7 @@ impl Queue {
         // SAFETY: the device is live and was made with one queue of this family.
         let raw = unsafe { device.get_device_queue(family, 0) };
         // SAFETY: as above.
-        let pool = unsafe { device.create_command_pool(&create, None) }.named("vkCreateCommandPool")?;
+        let pool = unsafe { device.create_command_pool(&create, None) }.with_call("vkCreateCommandPool")?;
         let mut queue = Self { raw, pool, slots: Vec::new(), current: 0, recorded: 0, busy: false, broken: None };
         match queue.fill(device) {
             Ok(()) => Ok(queue),
@@ -54,7 +54,7 @@ impl Queue {
             let commands = self.allocate(device)?;
             let create = vk::FenceCreateInfo::default().flags(vk::FenceCreateFlags::SIGNALED);
             // SAFETY: the device is live. The recording goes with its pool.
-            let ended = unsafe { device.create_fence(&create, None) }.named("vkCreateFence")?;
+            let ended = unsafe { device.create_fence(&create, None) }.with_call("vkCreateFence")?;
             self.slots.push(Slot { commands, ended });
         }
         Ok(())
@@ -66,8 +66,8 @@ impl Queue {
             .level(vk::CommandBufferLevel::PRIMARY)
             .command_buffer_count(1);
         // SAFETY: the pool is live.
-        let made = unsafe { device.allocate_command_buffers(&allocate) }.named("vkAllocateCommandBuffers")?;
-        made.first().copied().ok_or(vk::Result::ERROR_UNKNOWN).named("vkAllocateCommandBuffers")
+        let made = unsafe { device.allocate_command_buffers(&allocate) }.with_call("vkAllocateCommandBuffers")?;
+        made.first().copied().ok_or(vk::Result::ERROR_UNKNOWN).with_call("vkAllocateCommandBuffers")
     }
 
     /// Adds commands, which begin when everything before has ended and its writes are seen.
@@ -82,7 +82,7 @@ impl Queue {
         }
         if self.recorded == 0 {
             // SAFETY: the fence is live and was handed over, or made as passed.
-            unsafe { device.wait_for_fences(&[slot.ended], true, u64::MAX) }.named("vkWaitForFences")?;
+            unsafe { device.wait_for_fences(&[slot.ended], true, u64::MAX) }.with_call("vkWaitForFences")?;
             begin(device, slot.commands, vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT)?;
         }
         wait_for_all_before(device, slot.commands);
@@ -99,9 +99,9 @@ impl Queue {
         }
         show_to_host(device, slot.commands);
         // SAFETY: the recording is under way; the fence belongs to it alone, and what it stood for has passed.
-        unsafe { device.end_command_buffer(slot.commands) }.named("vkEndCommandBuffer")?;
+        unsafe { device.end_command_buffer(slot.commands) }.with_call("vkEndCommandBuffer")?;
         // SAFETY: as above.
-        unsafe { device.reset_fences(&[slot.ended]) }.named("vkResetFences")?;
+        unsafe { device.reset_fences(&[slot.ended]) }.with_call("vkResetFences")?;
         let (recording, ended) = ([slot.commands], slot.ended);
         self.recorded = 0;
         self.current = (self.current + 1) % self.slots.len();
@@ -126,7 +126,7 @@ impl Queue {
         }
         self.busy = true;
         // SAFETY: the recording has ended and all that it uses is kept until it was waited for.
-        let handed_over = unsafe { device.queue_submit(self.raw, &submits, ended) }.named("vkQueueSubmit");
+        let handed_over = unsafe { device.queue_submit(self.raw, &submits, ended) }.with_call("vkQueueSubmit");
         self.broken = handed_over.err();
         handed_over
     }
@@ -138,7 +138,7 @@ impl Queue {
             return self.broken.map_or(Ok(()), Err);
         }
         // SAFETY: the queue is live.
-        unsafe { device.queue_wait_idle(self.raw) }.named("vkQueueWaitIdle")?;
+        unsafe { device.queue_wait_idle(self.raw) }.with_call("vkQueueWaitIdle")?;
         self.busy = false;
         Ok(())
     }
@@ -155,7 +155,7 @@ impl Queue {
             commands(device, recording);
             show_to_host(device, recording);
             // SAFETY: it was begun above.
-            unsafe { device.end_command_buffer(recording) }.named("vkEndCommandBuffer")
+            unsafe { device.end_command_buffer(recording) }.with_call("vkEndCommandBuffer")
         });
         match ended {
             Ok(()) => Ok(recording),
@@ -186,7 +186,7 @@ impl Queue {
 fn begin(device: &ash::Device, commands: vk::CommandBuffer, usage: vk::CommandBufferUsageFlags) -> Result<(), Failure> {
     let begin = vk::CommandBufferBeginInfo::default().flags(usage);
     // SAFETY: nothing of what it held runs any more; beginning forgets it.
-    unsafe { device.begin_command_buffer(commands, &begin) }.named("vkBeginCommandBuffer")
+    unsafe { device.begin_command_buffer(commands, &begin) }.with_call("vkBeginCommandBuffer")
 }
 
 /// Kernels and copies end, and are seen, before the next ones begin.

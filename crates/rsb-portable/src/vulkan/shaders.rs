@@ -4,7 +4,7 @@ use include_dir::{Dir, include_dir};
 use rsb_model::Dtype;
 
 use super::info::{Presence, Traits};
-use crate::portable::{Module, unsupported};
+use crate::portable::{Module, unsupported_error};
 use rsb_device::device::DeviceError;
 
 static SHADERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/kernels/vulkan/spirv");
@@ -35,7 +35,7 @@ pub(super) fn words(traits: Traits, module: Module, dtype: Dtype, kernel: &str) 
     let form = if by_subgroups(traits, kernel) { "_subgroups" } else { "" };
     let name = format!("{stem}{form}_{dtype}");
     let file = spirv(&name).ok_or_else(|| {
-        unsupported(
+        unsupported_error(
             &format!("{} of {dtype}", kernel.trim_start_matches("rsb_")),
             format!("there is no shader for it in {dtype}"),
             "choose another data type",
@@ -51,7 +51,7 @@ fn check_type(traits: Traits, module: Module, dtype: Dtype) -> Result<(), Device
         Dtype::F16 if traits.f16 == Presence::No && module == Module::Peak => "shaderFloat16",
         _ => return Ok(()),
     };
-    Err(unsupported(
+    Err(unsupported_error(
         &format!("arithmetic in {dtype}"),
         format!("this driver lacks the feature {feature}"),
         "choose another data type, or another device",

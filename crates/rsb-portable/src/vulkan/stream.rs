@@ -6,7 +6,7 @@ use std::time::Instant;
 use ash::vk;
 
 use super::core::Core;
-use super::failure::{Failure, Named as _};
+use super::failure::{Failure, WithCall as _};
 use crate::portable::defect;
 use rsb_device::device::{DeviceError, Stream, StreamClock, StreamEvent};
 
@@ -36,7 +36,7 @@ impl VulkanStream {
         } else {
             let create = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(MARKS);
             // SAFETY: the device is live.
-            Clock::Device(unsafe { core.raw.create_query_pool(&create, None) }.named("vkCreateQueryPool")?)
+            Clock::Device(unsafe { core.raw.create_query_pool(&create, None) }.with_call("vkCreateQueryPool")?)
         };
         Ok(Self { core: Rc::clone(core), clock, made: 0 })
     }
@@ -52,7 +52,7 @@ impl VulkanStream {
         let mut ticks = [0_u64];
         // SAFETY: the query is of this pool; whoever asks has waited for the queue, and what was not passed is an error.
         unsafe { self.core.raw.get_query_pool_results(pool, place, &mut ticks, vk::QueryResultFlags::TYPE_64) }
-            .named("vkGetQueryPoolResults")?;
+            .with_call("vkGetQueryPoolResults")?;
         Ok(ticks.first().copied().unwrap_or_default())
     }
 }
@@ -98,7 +98,7 @@ impl Stream for VulkanStream {
         match &self.clock {
             Clock::Device(pool) => {
                 let traits = self.core.traits;
-                let ticks = elapsed(self.ticks(*pool, from)?, self.ticks(*pool, to)?, traits.timestamp_bits);
+                let ticks = ticks_between(self.ticks(*pool, from)?, self.ticks(*pool, to)?, traits.timestamp_bits);
                 Ok(ticks as f64 * traits.timestamp_period)
             }
             Clock::Host(marks) => {
@@ -110,7 +110,7 @@ impl Stream for VulkanStream {
 }
 
 /// Ticks between two, of a counter that begins anew after so many bits.
-fn elapsed(from: u64, to: u64, bits: u32) -> u64 {
+fn ticks_between(from: u64, to: u64, bits: u32) -> u64 {
     let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
     to.wrapping_sub(from) & mask
 }
@@ -131,8 +131,8 @@ mod tests {
 
     #[test]
     fn a_counter_may_begin_anew() {
-        assert_eq!(elapsed(5, 12, 64), 7);
-        assert_eq!(elapsed((1 << 36) - 2, 3, 36), 5);
-        assert_eq!(elapsed(u64::MAX, 1, 64), 2);
+        assert_eq!(ticks_between(5, 12, 64), 7);
+        assert_eq!(ticks_between((1 << 36) - 2, 3, 36), 5);
+        assert_eq!(ticks_between(u64::MAX, 1, 64), 2);
     }
 }

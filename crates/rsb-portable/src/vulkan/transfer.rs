@@ -5,13 +5,13 @@ use std::rc::Rc;
 use super::core::Core;
 use super::launch::allocation;
 use super::memory::{Allocation, Place};
-use crate::portable::{defect, unsupported};
+use crate::portable::{defect, unsupported_error};
 use rsb_device::device::{Buffer, DeviceError, Kernel};
 use rsb_device::operation::{HostMemory, Transfer, TransferDirection};
 
 /// A copy, bound.
 pub(super) struct TransferKernel {
-    ends: Ends,
+    ends: TransferRoute,
     bytes: u64,
     /// What arrives on the host is sent on to the second buffer once, so that it can be checked.
     shown: bool,
@@ -20,7 +20,7 @@ pub(super) struct TransferKernel {
 }
 
 /// Between what it goes.
-enum Ends {
+enum TransferRoute {
     Within,
     FromHost(Allocation),
     ToHost(Allocation),
@@ -30,7 +30,7 @@ enum Ends {
 pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Result<TransferKernel, DeviceError> {
     let [from, to] = buffers else { return Err(defect("transfer", "it has two buffers")) };
     if op.direction != TransferDirection::DeviceToDevice && op.host_memory == HostMemory::Pageable {
-        return Err(unsupported(
+        return Err(unsupported_error(
             "transfers of pageable memory",
             "Vulkan only copies from and to memory that it allocated itself",
             "measure pinned memory",
@@ -38,14 +38,14 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
     }
     let bytes = op.bytes.min(from.bytes()).min(to.bytes());
     let ends = match op.direction {
-        TransferDirection::DeviceToDevice => Ends::Within,
+        TransferDirection::DeviceToDevice => TransferRoute::Within,
         TransferDirection::Bidirectional => return Err(crate::portable::both_ways_at_once()),
-        TransferDirection::DeviceToHost => Ends::ToHost(Allocation::zeroed(core, bytes, Place::Host)?),
+        TransferDirection::DeviceToHost => TransferRoute::ToHost(Allocation::new_zeroed(core, bytes, Place::Host)?),
         TransferDirection::HostToDevice => {
-            let host = Allocation::zeroed(core, bytes, Place::Host)?;
+            let host = Allocation::new_zeroed(core, bytes, Place::Host)?;
             allocation(Some(from))?.copy_to(&host, (0, 0), bytes)?;
             core.synchronize()?;
-            Ends::FromHost(host)
+            TransferRoute::FromHost(host)
         }
     };
     Ok(TransferKernel { ends, bytes, shown: false, from: from.clone(), to: to.clone() })
@@ -55,7 +55,7 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
 pub(super) fn copy(core: &Rc<Core>, from: &Buffer, to: &Buffer) -> Result<TransferKernel, DeviceError> {
     let here = |buffer: &Buffer| allocation(Some(buffer)).map(|memory| Rc::ptr_eq(memory.core(), core));
     if !here(from)? || !here(to)? {
-        return Err(unsupported(
+        return Err(unsupported_error(
             "copies between devices",
             "each device of Vulkan has memory of its own here",
             "measure them on a backend that can, such as rocm or cuda",
@@ -64,16 +64,22 @@ pub(super) fn copy(core: &Rc<Core>, from: &Buffer, to: &Buffer) -> Result<Transf
     if from.bytes() > to.bytes() {
         return Err(defect("copy", "the target is smaller than the source"));
     }
-    Ok(TransferKernel { ends: Ends::Within, bytes: from.bytes(), shown: true, from: from.clone(), to: to.clone() })
+    Ok(TransferKernel {
+        ends: TransferRoute::Within,
+        bytes: from.bytes(),
+        shown: true,
+        from: from.clone(),
+        to: to.clone(),
+    })
 }
 
 impl Kernel for TransferKernel {
     fn launch(&mut self) -> Result<(), DeviceError> {
         let (from, to) = (allocation(Some(&self.from))?, allocation(Some(&self.to))?);
         match &self.ends {
-            Ends::Within => from.copy_to(to, (0, 0), self.bytes)?,
-            Ends::FromHost(host) => host.copy_to(to, (0, 0), self.bytes)?,
-            Ends::ToHost(host) => {
+            TransferRoute::Within => from.copy_to(to, (0, 0), self.bytes)?,
+            TransferRoute::FromHost(host) => host.copy_to(to, (0, 0), self.bytes)?,
+            TransferRoute::ToHost(host) => {
                 from.copy_to(host, (0, 0), self.bytes)?;
                 if !self.shown {
                     host.copy_to(to, (0, 0), self.bytes)?;

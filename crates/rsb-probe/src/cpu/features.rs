@@ -54,11 +54,11 @@ pub(crate) fn of(flags: &str) -> Vec<String> {
 
 /// What the standard library can tell, where there is no `/proc`.
 pub(crate) fn by_call(host: &Host) -> Vec<String> {
-    if host.is_here() { detected().into_iter().map(str::to_owned).collect() } else { Vec::new() }
+    if host.is_here() { detect().into_iter().map(str::to_owned).collect() } else { Vec::new() }
 }
 
 #[cfg(target_arch = "x86_64")]
-fn detected() -> Vec<&'static str> {
+fn detect() -> Vec<&'static str> {
     use std::arch::is_x86_feature_detected as has;
     let all = [
         ("sse4.2", has!("sse4.2")),
@@ -75,7 +75,7 @@ fn detected() -> Vec<&'static str> {
 }
 
 #[cfg(target_arch = "aarch64")]
-fn detected() -> Vec<&'static str> {
+fn detect() -> Vec<&'static str> {
     use std::arch::is_aarch64_feature_detected as has;
     let all = [
         ("neon", has!("neon")),
@@ -89,7 +89,7 @@ fn detected() -> Vec<&'static str> {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn detected() -> Vec<&'static str> {
+fn detect() -> Vec<&'static str> {
     Vec::new()
 }
 

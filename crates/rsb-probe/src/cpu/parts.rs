@@ -51,13 +51,14 @@ const PARTS: [(u32, u32, &str); 29] = [
 /// The name of a core. An unknown one keeps its numbers: they still tell two models apart.
 pub(crate) fn name(implementer: &str, part: &str) -> Option<String> {
     let (vendor, part) = (hexadecimal(implementer)?, hexadecimal(part)?);
-    let vendor_name = VENDORS.iter().find(|row| row.0 == vendor).map_or_else(|| format!("vendor {vendor:#04x}"), named);
+    let vendor_name =
+        VENDORS.iter().find(|row| row.0 == vendor).map_or_else(|| format!("vendor {vendor:#04x}"), row_name);
     let part_name = PARTS.iter().find(|row| (row.0, row.1) == (vendor, part));
     let part_name = part_name.map_or_else(|| format!("part {part:#05x}"), |row| row.2.to_owned());
     Some(format!("{vendor_name} {part_name}"))
 }
 
-fn named(row: &(u32, &str)) -> String {
+fn row_name(row: &(u32, &str)) -> String {
     row.1.to_owned()
 }
 

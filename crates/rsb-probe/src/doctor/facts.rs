@@ -9,7 +9,7 @@ use crate::gpu::intel::IntelSensors;
 
 /// Everything that the rules look at.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Facts {
+pub struct DoctorInput {
     /// The GPUs.
     pub gpus: Vec<Gpu>,
     /// GPUs that could not be read, or not to their end.

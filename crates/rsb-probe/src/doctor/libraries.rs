@@ -67,8 +67,8 @@ pub(super) fn remnants(host: &Host) -> Vec<Remnant> {
             why: "ROCM_PATH names it, and it is not there".to_owned(),
         })
         .collect();
-    let cores = rocm::versioned(&opt.join("rocm"), "core-");
-    let dirs = named.into_iter().chain([opt.join("rocm")]).chain(cores).chain(rocm::versioned(&opt, "rocm-"));
+    let cores = rocm::versioned_dirs(&opt.join("rocm"), "core-");
+    let dirs = named.into_iter().chain([opt.join("rocm")]).chain(cores).chain(rocm::versioned_dirs(&opt, "rocm-"));
     let mut seen = Vec::new();
     for dir in dirs {
         let real = std::fs::canonicalize(&dir).unwrap_or_else(|_| dir.clone());
@@ -96,7 +96,7 @@ fn broken(dir: &Path) -> Option<String> {
         entries(dir).iter().any(|file| component_of(file).is_some_and(|(component, _)| component == "hip"))
     };
     // Releases from 7.9 on keep everything one directory deeper.
-    let deeper = std::iter::once(dir.join("core")).chain(rocm::versioned(dir, "core-"));
+    let deeper = std::iter::once(dir.join("core")).chain(rocm::versioned_dirs(dir, "core-"));
     let roots = std::iter::once(dir.to_owned()).chain(deeper);
     let holds_any = roots.flat_map(|root| rocm::library_dirs(&root)).any(|dir| holds_hip(&dir));
     (!holds_any).then(|| "it holds no libamdhip64".to_owned())
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::host::fake::Tree;
 
-    fn found(tree: &Tree, cache: &[LinkerCache]) -> Vec<(String, Option<String>, Option<u32>)> {
+    fn find_in(tree: &Tree, cache: &[LinkerCache]) -> Vec<(String, Option<String>, Option<u32>)> {
         let root = tree.path("").display().to_string();
         let strip = |path: String| path.strip_prefix(root.trim_end_matches('/')).map(str::to_owned).unwrap_or(path);
         let all = find(&tree.host(), cache).into_iter();
@@ -134,7 +134,7 @@ mod tests {
             ("librocblas", Some("/data/librocblas.so.4"), Some(4)),
         ];
         let expected = expected.map(|(name, path, major)| (name.to_owned(), path.map(str::to_owned), major));
-        assert_eq!(found(&tree, &cache), expected);
+        assert_eq!(find_in(&tree, &cache), expected);
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
         let left = remnants(&tree.host());
         assert_eq!(left.len(), 1, "{left:?}");
         assert!(left[0].path.ends_with("opt/rocm/core-7.9"), "{left:?}");
-        let libraries = found(&tree, &[]);
+        let libraries = find_in(&tree, &[]);
         assert_eq!(libraries[0].1.as_deref(), Some("/opt/rocm/core-7.14/lib/libamdhip64.so.7"));
     }
 

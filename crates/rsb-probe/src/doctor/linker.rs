@@ -5,7 +5,7 @@ use crate::host::{Host, read_bytes};
 use crate::rocm::component_of;
 
 /// More than any cache has.
-const MOST: u64 = 16 << 20;
+const MAX_CACHE_BYTES: u64 = 16 << 20;
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
@@ -20,7 +20,7 @@ pub(super) struct LinkerCache {
 
 /// Libraries of ROCm in the cache of `host`.
 pub(super) fn read(host: &Host) -> Vec<LinkerCache> {
-    let bytes = host.path("/etc/ld.so.cache").and_then(|path| read_bytes(&path, MOST)).unwrap_or_default();
+    let bytes = host.path("/etc/ld.so.cache").and_then(|path| read_bytes(&path, MAX_CACHE_BYTES)).unwrap_or_default();
     let all = parse(&bytes).unwrap_or_default();
     all.into_iter().filter(|cached| component_of(&cached.name).is_some()).collect()
 }

@@ -3,7 +3,7 @@
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::Gpu;
 
-use super::facts::Facts;
+use super::facts::DoctorInput;
 
 mod gpus;
 mod intel;
@@ -12,7 +12,7 @@ mod software;
 mod unread;
 
 /// Everything found, the worst first.
-pub fn findings(facts: &Facts) -> Vec<Finding> {
+pub fn findings(facts: &DoctorInput) -> Vec<Finding> {
     let mut found = unread::findings(facts);
     found.extend(gpus::findings(facts));
     found.extend(machine::findings(facts));
@@ -29,14 +29,14 @@ pub fn limits(gpus: &[Gpu]) -> Vec<Finding> {
 
 /// A finding about one GPU, without its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct About {
+struct GpuFinding {
     severity: FindingSeverity,
     what: String,
     why: String,
     cure: Option<String>,
 }
 
-impl About {
+impl GpuFinding {
     fn ok(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self { severity: FindingSeverity::Ok, what: what.into(), why: why.into(), cure: None }
     }
@@ -52,8 +52,8 @@ impl About {
 }
 
 /// One finding for all GPUs of a name that it holds for.
-fn together(found: Vec<(&Gpu, About)>) -> Vec<Finding> {
-    let mut groups: Vec<(&str, Vec<u32>, About)> = Vec::new();
+fn together(found: Vec<(&Gpu, GpuFinding)>) -> Vec<Finding> {
+    let mut groups: Vec<(&str, Vec<u32>, GpuFinding)> = Vec::new();
     for (gpu, about) in found {
         match groups.iter_mut().find(|(label, _, known)| *label == gpu.label() && *known == about) {
             Some((_, indices, _)) => indices.push(gpu.index),

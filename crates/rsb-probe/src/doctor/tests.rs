@@ -2,7 +2,7 @@ use super::*;
 use crate::host::fake::Tree;
 use rsb_model::finding::FindingSeverity;
 
-fn facts_in(tree: &Tree) -> Facts {
+fn facts_in(tree: &Tree) -> DoctorInput {
     facts_of(&Arc::new(tree.host()))
 }
 
@@ -49,7 +49,7 @@ fn the_facts_of_a_machine_are_gathered() {
 fn a_tree_for_sysfs_leaves_the_host_out() {
     let tree = Tree::new(&[("sys/class/kfd/kfd/topology/nodes/0/properties", "simd_count 0\n")]);
     let facts = facts(&ProbeOptions { sysfs_root: Some(tree.path("sys")) });
-    assert_eq!(facts, Facts { has_kfd: true, ..Facts::default() });
+    assert_eq!(facts, DoctorInput { has_kfd: true, ..DoctorInput::default() });
 }
 
 #[test]

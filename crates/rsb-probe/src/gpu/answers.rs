@@ -32,7 +32,7 @@ impl<T> GpuReport<T> {
     }
 
     /// The kernel did not say what it is.
-    pub(crate) fn refused(error: ErrorKind) -> Self {
+    pub(crate) fn from_error(error: ErrorKind) -> Self {
         // So a control group hides the GPUs of others: the compute driver refuses to describe their nodes.
         let answer = if error == ErrorKind::PermissionDenied { Answer::Denied } else { Answer::Failed };
         Self { refused: Some(answer), ..Self::nothing() }
@@ -68,7 +68,7 @@ pub(crate) fn gather<T: Send + 'static>(asked: Vec<GpuQuery<T>>, deadline: Insta
 mod tests {
     use super::*;
 
-    fn gathered(job: impl FnOnce(&dyn Fn(GpuReport<u8>)) + Send + 'static) -> (Vec<u8>, Vec<(String, Answer)>) {
+    fn gather_one(job: impl FnOnce(&dyn Fn(GpuReport<u8>)) + Send + 'static) -> (Vec<u8>, Vec<(String, Answer)>) {
         let far = Instant::now() + std::time::Duration::from_mins(1);
         let (known, unread) = gather(vec![GpuQuery { place: "card0".into(), reading: Pending::start(job) }], far);
         assert!(unread.iter().all(|one| one.place == "card0"));
@@ -81,11 +81,14 @@ mod tests {
             report(GpuReport::nothing());
             report(GpuReport::so_far(1, "its name"));
         };
-        assert_eq!(gathered(whole), (vec![1], vec![]));
-        assert_eq!(gathered(|report| report(GpuReport::nothing())), (vec![], vec![]), "no GPU");
+        assert_eq!(gather_one(whole), (vec![1], vec![]));
+        assert_eq!(gather_one(|report| report(GpuReport::nothing())), (vec![], vec![]), "no GPU");
         let unread = |answer| (vec![], vec![(IDENTITY.to_owned(), answer)]);
-        assert_eq!(gathered(|report| report(GpuReport::refused(ErrorKind::Other))), unread(Answer::Failed));
-        assert_eq!(gathered(|report| report(GpuReport::refused(ErrorKind::PermissionDenied))), unread(Answer::Denied));
-        assert_eq!(gathered(|_| ()), unread(Answer::Failed));
+        assert_eq!(gather_one(|report| report(GpuReport::from_error(ErrorKind::Other))), unread(Answer::Failed));
+        assert_eq!(
+            gather_one(|report| report(GpuReport::from_error(ErrorKind::PermissionDenied))),
+            unread(Answer::Denied)
+        );
+        assert_eq!(gather_one(|_| ()), unread(Answer::Failed));
     }
 }

@@ -13,7 +13,7 @@ const TABLE: &str = include_str!("last_caches.txt");
 
 /// From the second level on, nearest first: those that AMD's compute driver lists, and the last one of the table where
 /// that level is not among them, as older kernels do not know the memory-side cache of newer GPUs.
-pub(crate) fn shared(host: &Host, address: &str) -> Vec<Cache> {
+pub(crate) fn shared_caches(host: &Host, address: &str) -> Vec<Cache> {
     let listed = kfd::caches_at(host, address);
     with_last(&listed, id(host, address).and_then(last))
 }
@@ -80,8 +80,8 @@ mod tests {
         tree
     }
 
-    fn found(tree: &Tree) -> Vec<(u32, u64)> {
-        shared(&tree.host(), ADDRESS).iter().map(|cache| (cache.level, cache.size_bytes / MIB)).collect()
+    fn level_sizes(tree: &Tree) -> Vec<(u32, u64)> {
+        shared_caches(&tree.host(), ADDRESS).iter().map(|cache| (cache.level, cache.size_bytes / MIB)).collect()
     }
 
     #[test]
@@ -96,14 +96,14 @@ mod tests {
             ("RTX 4090", ["0x10de", "0x2684"], &[], &[(2, 72)]),
             ("Arc A770", ["0x8086", "0x56a0"], &[], &[]),
         ] {
-            assert_eq!(found(&tree(id, caches)), expected, "{name}");
+            assert_eq!(level_sizes(&tree(id, caches)), expected, "{name}");
         }
     }
 
     #[test]
     fn another_gpu_is_not_asked() {
         let tree = tree(["0x1002", "0x744c"], &[(2, 6144, 9)]);
-        assert_eq!(shared(&tree.host(), "0000:04:00.0"), []);
+        assert_eq!(shared_caches(&tree.host(), "0000:04:00.0"), []);
     }
 
     #[test]

@@ -116,7 +116,7 @@ pub(crate) fn throttle_reasons(dir: &Path) -> Option<Vec<String>> {
             let Some(reason) = file.strip_prefix(prefix).filter(|reason| *reason != "status") else { continue };
             let Some(state) = read_number::<u8>(&path.join(&file)) else { continue };
             let found = found.get_or_insert_default();
-            let name = named(reason);
+            let name = reason_name(reason);
             if state != 0 && !found.contains(&name) {
                 found.push(name);
             }
@@ -126,7 +126,7 @@ pub(crate) fn throttle_reasons(dir: &Path) -> Option<Vec<String>> {
 }
 
 /// A reason in words; one that a later kernel adds, as it calls it.
-fn named(reason: &str) -> String {
+fn reason_name(reason: &str) -> String {
     let known = REASONS.iter().find(|(known, _)| *known == reason);
     known.map_or_else(|| reason.replace('_', " "), |(_, words)| (*words).to_owned())
 }
@@ -168,7 +168,7 @@ pub(crate) fn energy_file(monitor: &Path) -> Option<PathBuf> {
 }
 
 /// Why `file` tells nothing: `energy1_input: permission denied`; none where it can be read.
-pub(crate) fn refused(file: &Path) -> Option<String> {
+pub(crate) fn read_problem(file: &Path) -> Option<String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     refusal(file).map(|kind| match kind {
         ErrorKind::PermissionDenied => format!("{name}: permission denied"),
@@ -192,7 +192,7 @@ pub struct IntelSensors {
 /// Looks at the files of the GPU in `dir`, called `place`, and of its hwmon.
 pub(crate) fn sensors(dir: &Path, monitor: Option<&Path>, place: String) -> IntelSensors {
     let mut found = IntelSensors { place, has_hwmon: monitor.is_some(), ..IntelSensors::default() };
-    let mut ask = |what: &'static str, file: &Path| match refused(file) {
+    let mut ask = |what: &'static str, file: &Path| match read_problem(file) {
         Some(refused) => found.refused.push(refused),
         None if read_line(file).is_some() && !found.told.contains(&what) => found.told.push(what),
         None => {}

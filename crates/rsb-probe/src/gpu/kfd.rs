@@ -115,7 +115,7 @@ pub(crate) fn dirs(host: &Host) -> Vec<(u32, PathBuf)> {
 pub(crate) fn read(dir: &Path, number: u32, report: &dyn Fn(GpuReport<Node>)) {
     report(GpuReport::nothing());
     let Some(properties) = Properties::read(dir) else {
-        return report(refusal(&dir.join(PROPERTIES)).map_or_else(GpuReport::nothing, GpuReport::refused));
+        return report(refusal(&dir.join(PROPERTIES)).map_or_else(GpuReport::nothing, GpuReport::from_error));
     };
     let Some(mut node) = node(dir, number, &properties) else { return };
     report(GpuReport::so_far(node.clone(), "its links"));
@@ -150,12 +150,12 @@ impl Properties {
     }
 
     /// A value; the driver writes 0 for what it does not know.
-    fn known(&self, name: &str) -> Option<u64> {
+    fn nonzero(&self, name: &str) -> Option<u64> {
         self.0.get(name).copied().filter(|value| *value > 0)
     }
 
     fn small(&self, name: &str) -> Option<u32> {
-        u32::try_from(self.known(name)?).ok()
+        u32::try_from(self.nonzero(name)?).ok()
     }
 
     fn megahertz(&self, name: &str) -> Option<f64> {
@@ -171,7 +171,7 @@ fn node(dir: &Path, number: u32, properties: &Properties) -> Option<Node> {
     let compute_units = properties.small("simd_per_cu").and_then(|each| units.checked_div(each));
     Some(Node {
         number,
-        unique_id: properties.known("unique_id"),
+        unique_id: properties.nonzero("unique_id"),
         part: None,
         id: id.map(|(vendor, device)| PciId { vendor, device }),
         address: place.map(|place| address(properties.small("domain").unwrap_or(0), place)),
@@ -192,7 +192,7 @@ fn node(dir: &Path, number: u32, properties: &Properties) -> Option<Node> {
 fn links(dir: &Path) -> Vec<Link> {
     let all = entries(dir).into_iter().filter_map(|name| Properties::read(&dir.join(name)));
     let read = |link: Properties| {
-        let kind = match link.known("type") {
+        let kind = match link.nonzero("type") {
             Some(1) => "hypertransport",
             Some(2) => "pcie",
             Some(11) => "xgmi",
@@ -212,11 +212,11 @@ fn links(dir: &Path) -> Vec<Link> {
 fn caches(dir: &Path) -> Vec<GpuCache> {
     const DATA: u64 = 1;
     const INSTRUCTION: u64 = 2;
-    let size = |cache: &Properties| plausible::cache_bytes(cache.known("size")?.saturating_mul(1024));
+    let size = |cache: &Properties| plausible::cache_bytes(cache.nonzero("size")?.saturating_mul(1024));
     let mut counts: BTreeMap<(u32, GpuCacheKind, u64), u32> = BTreeMap::new();
     for cache in entries(dir).into_iter().filter_map(|name| Properties::read(&dir.join(name))) {
         let (Some(level), Some(size)) = (cache.small("level"), size(&cache)) else { continue };
-        let holds = cache.known("type").unwrap_or(DATA);
+        let holds = cache.nonzero("type").unwrap_or(DATA);
         let kind =
             if holds & (DATA | INSTRUCTION) == INSTRUCTION { GpuCacheKind::Instruction } else { GpuCacheKind::Data };
         *counts.entry((level, kind, size)).or_default() += 1;
@@ -231,11 +231,11 @@ fn banks(dir: &Path) -> Vec<(u64, Option<Memory>)> {
     const OWN_HIDDEN: u64 = 2;
     let dir = dir.join("mem_banks");
     let all = entries(&dir).into_iter().filter_map(|name| Properties::read(&dir.join(name)));
-    all.filter(|bank| matches!(bank.known("heap_type"), Some(OWN_VISIBLE | OWN_HIDDEN)))
+    all.filter(|bank| matches!(bank.nonzero("heap_type"), Some(OWN_VISIBLE | OWN_HIDDEN)))
         .map(|bank| {
             let memory = bank.small("width").and_then(plausible::width_bits).zip(bank.megahertz("mem_clk_max"));
             let memory = memory.map(|(width_bits, clock_mhz)| Memory { width_bits, clock_mhz });
-            (bank.known("size_in_bytes").unwrap_or(0), memory)
+            (bank.nonzero("size_in_bytes").unwrap_or(0), memory)
         })
         .collect()
 }

@@ -135,7 +135,7 @@ fn unknown(dir: &Path) -> GpuReport<SysfsGpu> {
     let vendor = dir.join("vendor");
     let refused = || [vendor.clone(), dir.join("uevent")].iter().find_map(|file| refusal(file));
     let refused = if read_line(&vendor).is_some() { None } else { refused() };
-    refused.map_or_else(GpuReport::nothing, GpuReport::refused)
+    refused.map_or_else(GpuReport::nothing, GpuReport::from_error)
 }
 
 /// The place on the bus of the GPU in `dir`.

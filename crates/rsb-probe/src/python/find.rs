@@ -20,7 +20,7 @@ pub(crate) enum PythonCandidate {
 
 /// The interpreter, if there is one. A variable that names none is not passed over: the user asked for that one.
 pub(crate) fn interpreter(host: &Host) -> Option<PythonCandidate> {
-    if let Some(value) = named(host) {
+    if let Some(value) = configured_program(host) {
         let path = Path::new(value);
         return if path.components().count() > 1 { resolve(host, path, value) } else { on_path(host, value) };
     }
@@ -37,7 +37,7 @@ pub(crate) fn interpreter(host: &Host) -> Option<PythonCandidate> {
 }
 
 /// What a flag or a variable of this project says, whether or not it is an interpreter.
-pub(crate) fn named(host: &Host) -> Option<&OsStr> {
+pub(crate) fn configured_program(host: &Host) -> Option<&OsStr> {
     [PYTHON, "MLSTACK_PYTHON_BIN"].into_iter().find_map(|name| host.variable(name))
 }
 
@@ -118,13 +118,13 @@ impl Pyenv {
 
     fn program(&self, name: &OsStr) -> Option<PathBuf> {
         self.selected.iter().find_map(|version| {
-            let program = self.root.join("versions").join(self.installed(version)?).join("bin").join(name);
+            let program = self.root.join("versions").join(self.resolve_version(version)?).join("bin").join(name);
             is_program(&program).then_some(program)
         })
     }
 
     /// The directory of a version. A choice of `3.11` means the newest 3.11 that is installed.
-    fn installed(&self, version: &str) -> Option<String> {
+    fn resolve_version(&self, version: &str) -> Option<String> {
         let version = version.strip_prefix("python-").unwrap_or(version);
         let all = entries(&self.root.join("versions"));
         if all.iter().any(|name| name == version) {

@@ -68,16 +68,16 @@ impl Release {
             .iter()
             .find_map(|file| read_text(&root.join(file)));
         let manifest = read_text(&root.join("share/therock/therock_manifest.json"));
-        let said = |name: &str| header.as_deref().and_then(|text| defined(text, name));
+        let said = |name: &str| header.as_deref().and_then(|text| parse_define(text, name));
         let by_header =
             || Some([said("ROCM_VERSION_MAJOR")?, said("ROCM_VERSION_MINOR")?, said("ROCM_VERSION_PATCH")?].join("."));
         // "6.4.3.0-127-a1b2c3d": version, build, commit.
         let information = said("ROCM_BUILD_INFO").unwrap_or_default();
         let mut parts = information.split('-').skip(1);
         let (build, commit) = (parts.next(), parts.next());
-        let package = manifest.as_deref().and_then(|text| quoted(text, "rocm_package_version"));
-        let hip = || defined(&read_text(&root.join("include/hip/hip_version.h"))?, "HIP_VERSION_GITHASH");
-        let of_manifest = manifest.as_deref().and_then(|text| quoted(text, "the_rock_commit"));
+        let package = manifest.as_deref().and_then(|text| json_string(text, "rocm_package_version"));
+        let hip = || parse_define(&read_text(&root.join("include/hip/hip_version.h"))?, "HIP_VERSION_GITHASH");
+        let of_manifest = manifest.as_deref().and_then(|text| json_string(text, "the_rock_commit"));
         Self {
             version: line.as_deref().and_then(parse).or_else(by_header),
             build: line
@@ -100,7 +100,7 @@ fn parse(line: &str) -> Option<String> {
 }
 
 /// The value of a line `#define NAME value`.
-fn defined(text: &str, name: &str) -> Option<String> {
+fn parse_define(text: &str, name: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();
         let is_it = words.next() == Some("#define") && words.next() == Some(name);
@@ -109,7 +109,7 @@ fn defined(text: &str, name: &str) -> Option<String> {
 }
 
 /// The text that a document of JSON has under `name`; enough for flat manifests made by machines.
-fn quoted(text: &str, name: &str) -> Option<String> {
+fn json_string(text: &str, name: &str) -> Option<String> {
     let after = text.split_once(&format!("\"{name}\""))?.1.trim_start().strip_prefix(':')?.trim_start();
     let value = after.strip_prefix('"')?.split('"').next()?;
     (!value.is_empty()).then(|| value.to_owned())

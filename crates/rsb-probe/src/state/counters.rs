@@ -18,7 +18,7 @@ pub(super) struct Counters {
 impl Counters {
     pub(super) fn read(host: &Host) -> Self {
         let ticks = host.text("/proc/stat").as_deref().and_then(ticks);
-        Self { ticks, throttled: throttled(host), held_back: cgroup::held_back(host) }
+        Self { ticks, throttled: throttle_count(host), held_back: cgroup::held_back(host) }
     }
 
     /// Growth since `before`. A counter that went back (a machine moved to another host) says nothing.
@@ -48,7 +48,7 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
 
 /// Each thread counts for its core, so that two of a core count twice; a package is counted once. What matters is
 /// whether the sum grows.
-fn throttled(host: &Host) -> Option<u64> {
+fn throttle_count(host: &Host) -> Option<u64> {
     let dir = host.path("/sys/devices/system/cpu")?;
     let mut packages = std::collections::BTreeMap::new();
     let mut cores: Option<u64> = None;
@@ -100,7 +100,7 @@ mod tests {
             tree.write(&format!("{dir}/thermal_throttle/package_throttle_count"), package);
             tree.write(&format!("{dir}/topology/physical_package_id"), id);
         }
-        assert_eq!(throttled(&tree.host()), Some(1 + 2 + 4 + 11 + 20));
-        assert_eq!(throttled(&Tree::new(&[]).host()), None, "no counter is not zero events");
+        assert_eq!(throttle_count(&tree.host()), Some(1 + 2 + 4 + 11 + 20));
+        assert_eq!(throttle_count(&Tree::new(&[]).host()), None, "no counter is not zero events");
     }
 }

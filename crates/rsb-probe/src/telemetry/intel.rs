@@ -88,7 +88,7 @@ pub(super) fn clocks(dir: &Path, sample: &mut GpuSample) {
 pub(super) fn power_of(monitor: &Path, energy: &Energy, sample: &mut GpuSample) {
     let Some(file) = intel::energy_file(monitor).filter(|_| sample.power_w.is_none()) else { return };
     sample.power_w = energy.watts(&file);
-    if let Some(refused) = intel::refused(&file) {
+    if let Some(refused) = intel::read_problem(&file) {
         sample.absent.push(format!("power: {refused}"));
     }
 }

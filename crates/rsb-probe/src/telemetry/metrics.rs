@@ -10,7 +10,7 @@ use crate::host::read_bytes;
 pub(super) use crate::plausible::{celsius, megahertz, watts};
 
 /// Larger than any table known.
-const MOST: u64 = 64 << 10;
+const MAX_TABLE_BYTES: u64 = 64 << 10;
 
 /// What a table says; a figure of all ones is one that the GPU does not have.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,7 +28,7 @@ pub(super) struct Metrics {
 
 /// Reads the table at `path`; nothing when there is none.
 pub(super) fn read(path: &Path) -> Option<Result<Metrics, String>> {
-    let bytes = read_bytes(path, MOST)?;
+    let bytes = read_bytes(path, MAX_TABLE_BYTES)?;
     (!bytes.is_empty()).then(|| parse(&bytes))
 }
 

@@ -10,7 +10,7 @@ use rsb_model::telemetry::{GpuSample, GpuTelemetry};
 use super::GpuDirectory;
 
 /// Samples kept; later ones take the place of every second of the earlier.
-const MOST: usize = 100_000;
+const MAX_SAMPLES: usize = 100_000;
 
 /// A GPU being sampled.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Sampler {
     }
 
     /// How many samples there are by now.
-    pub fn taken(&self) -> usize {
+    pub fn sample_count(&self) -> usize {
         self.samples.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
@@ -73,7 +73,7 @@ impl Sampler {
 }
 
 fn keep(samples: &mut Vec<GpuSample>, sample: GpuSample) {
-    if samples.len() >= MOST {
+    if samples.len() >= MAX_SAMPLES {
         let mut keeps = false;
         samples.retain(|_| {
             keeps = !keeps;
@@ -138,9 +138,9 @@ mod tests {
 
     #[test]
     fn a_long_period_keeps_every_second_sample() {
-        let mut samples = vec![GpuSample::default(); MOST];
+        let mut samples = vec![GpuSample::default(); MAX_SAMPLES];
         keep(&mut samples, watts(1.0));
-        assert_eq!(samples.len(), MOST / 2 + 1);
+        assert_eq!(samples.len(), MAX_SAMPLES / 2 + 1);
         assert_eq!(samples.last(), Some(&watts(1.0)));
     }
 }

@@ -2,7 +2,7 @@
 
 use rsb_model::{DeviceType, Outcome, Reason, Run};
 
-use super::{Entry, Hardware, Row, Standing, compared};
+use super::{ColumnRole, Entry, Hardware, Row, group_by_hardware};
 use crate::markdown::escape;
 use crate::number::format_quantity;
 use crate::style::{Style, Tone};
@@ -23,13 +23,13 @@ type Notes<'a> = Vec<(Outcome, Option<&'a Reason>)>;
 /// For a terminal. Nothing when the run has nothing to compare.
 pub fn text(run: &Run, style: Style) -> String {
     let mut out = String::new();
-    for hardware in compared(run) {
+    for hardware in group_by_hardware(run) {
         out.push_str(&style.paint(Tone::Strong, style.wrap(&heading(&hardware), 0).trim_end()));
         out.push('\n');
         let (full, notes) = table(&hardware, Form::Full);
         let shown = if full.fits(style.width) { full } else { table(&hardware, Form::Short).0 };
         out.push_str(&shown.text(style));
-        for line in legend(&hardware).iter().chain(&said(&notes)) {
+        for line in legend(&hardware).iter().chain(&note_lines(&notes)) {
             out.extend(style.wrap(line, 2).lines().map(|line| style.paint(Tone::Dim, line) + "\n"));
         }
         out.push('\n');
@@ -48,10 +48,10 @@ pub(crate) struct BackendBlock {
 pub(crate) fn blocks(run: &Run) -> Vec<BackendBlock> {
     let block = |hardware: &Hardware<'_>| {
         let (table, notes) = table(hardware, Form::Full);
-        let lines = legend(hardware).into_iter().chain(said(&notes)).collect();
+        let lines = legend(hardware).into_iter().chain(note_lines(&notes)).collect();
         BackendBlock { heading: heading(hardware), table, lines }
     };
-    compared(run).iter().map(block).collect()
+    group_by_hardware(run).iter().map(block).collect()
 }
 
 /// As a section of a Markdown document, `pictures` after the tables. Nothing when the run has nothing to compare.
@@ -76,7 +76,7 @@ fn heading(hardware: &Hardware<'_>) -> String {
 
 fn table<'a>(hardware: &Hardware<'a>, form: Form) -> (Table, Notes<'a>) {
     let columns = hardware.columns.iter().map(|column| match column.standing {
-        Standing::Aside => Column::right(&format!("{} *", column.heading)),
+        ColumnRole::Aside => Column::right(&format!("{} *", column.heading)),
         _ => Column::right(&column.heading),
     });
     let mut table = Table::new([Column::left("workload"), Column::elided("case")].into_iter().chain(columns));
@@ -99,11 +99,13 @@ fn row_cells<'a>(row: &Row<'a>, form: Form, notes: &mut Notes<'a>) -> Vec<Cell> 
             let figure = format_quantity(*value, field.unit.symbol());
             let simulated = *outcome == Outcome::Simulated;
             match speed {
-                _ if simulated => Cell::toned(format!("{figure} sim."), Tone::Caution),
-                None => Cell::toned(figure, Tone::Dim),
-                Some(speed) if form == Form::Full => Cell::toned(format!("{figure} {}", times(*speed)), tone(*speed)),
+                _ if simulated => Cell::with_tone(format!("{figure} sim."), Tone::Caution),
+                None => Cell::with_tone(figure, Tone::Dim),
+                Some(speed) if form == Form::Full => {
+                    Cell::with_tone(format!("{figure} {}", times(*speed)), tone(*speed))
+                }
                 Some(speed) if is_reference(*speed) => Cell::from(figure),
-                Some(speed) => Cell::toned(times(*speed), tone(*speed)),
+                Some(speed) => Cell::with_tone(times(*speed), tone(*speed)),
             }
         }
         Entry::Absent { outcome, reason } => {
@@ -113,7 +115,7 @@ fn row_cells<'a>(row: &Row<'a>, form: Form, notes: &mut Notes<'a>) -> Vec<Cell> 
                 notes.len() - 1
             });
             let tone = if *outcome == Outcome::Failed { Tone::Bad } else { Tone::Caution };
-            Cell::toned(format!("{outcome} [{}]", number + 1), tone)
+            Cell::with_tone(format!("{outcome} [{}]", number + 1), tone)
         }
     };
     row.cells.iter().map(cell).collect()
@@ -146,12 +148,12 @@ pub(crate) fn times(speed: f64) -> String {
 fn legend(hardware: &Hardware<'_>) -> Vec<String> {
     let figures = || hardware.rows.iter().flat_map(|row| &row.cells);
     let is_ranked = figures().any(|cell| matches!(cell, Entry::Figure { speed: Some(_), .. }));
-    let native = hardware.columns.iter().find(|column| column.standing == Standing::Native);
+    let native = hardware.columns.iter().find(|column| column.standing == ColumnRole::Native);
     let against = native.map_or_else(
         || "the best of the row".to_owned(),
         |column| format!("{0}, or the best of the row where {0} has no figure", column.heading),
     );
-    let is_named = |column: &&super::Column<'_>| column.standing != Standing::Native;
+    let is_named = |column: &&super::Column<'_>| column.standing != ColumnRole::Native;
     let named = hardware.columns.iter().filter(is_named).map(|column| format!("{} is {}", column.heading, column.name));
     let mut lines = vec![named.collect::<Vec<_>>().join("; ")];
     if is_ranked {
@@ -160,14 +162,14 @@ fn legend(hardware: &Hardware<'_>) -> Vec<String> {
     if hardware.device_type == DeviceType::Cpu {
         lines.push("every device here is the CPU: its figures are not those of a GPU".to_owned());
     }
-    if hardware.columns.iter().any(|column| column.standing == Standing::Aside) {
+    if hardware.columns.iter().any(|column| column.standing == ColumnRole::Aside) {
         lines.push("*: the CPU, for orientation; it is not ranked with the GPU".to_owned());
     }
     lines
 }
 
 /// The notes with their numbers.
-fn said(notes: &Notes<'_>) -> Vec<String> {
+fn note_lines(notes: &Notes<'_>) -> Vec<String> {
     let line = |(number, (outcome, reason)): (usize, &(Outcome, Option<&Reason>))| match reason {
         Some(reason) => format!("[{number}] {outcome}: {}: {}", reason.what, reason.why),
         None => format!("[{number}] {outcome}: no reason was recorded"),

@@ -1,6 +1,6 @@
 use rsb_model::{DeviceType, Outcome};
 
-use super::{Entry, Hardware, Standing, compared, markdown, text};
+use super::{ColumnRole, Entry, Hardware, group_by_hardware, markdown, text};
 use crate::chart::ChartPlace;
 use crate::charts;
 use crate::report::{self, Report};
@@ -24,15 +24,15 @@ fn speeds(hardware: &Hardware<'_>, benchmark: &str) -> Vec<Option<f64>> {
 #[test]
 fn a_gpu_through_three_runtimes_is_one_gpu_with_three_results() {
     let run = gpu();
-    let all = compared(&run);
+    let all = group_by_hardware(&run);
     let [hardware] = all.as_slice() else { panic!("{all:?}") };
     assert_eq!(hardware.title, "AMD Radeon RX 7900 XTX at 0000:03:00.0");
     let headings: Vec<_> = hardware.columns.iter().map(|column| (column.heading.as_str(), column.standing)).collect();
     let expected = [
-        ("rocm", Standing::Native),
-        ("vulkan", Standing::Other),
-        ("opencl", Standing::Other),
-        ("cpu", Standing::Aside),
+        ("rocm", ColumnRole::Native),
+        ("vulkan", ColumnRole::Other),
+        ("opencl", ColumnRole::Other),
+        ("cpu", ColumnRole::Aside),
     ];
     assert_eq!(headings, expected);
     assert_eq!(speeds(hardware, "gemm"), [Some(1.0), Some(0.25), Some(1.25), None], "the CPU is not ranked");
@@ -74,7 +74,7 @@ fn drivers_on_the_cpu_are_compared_with_it_and_called_so() {
     ];
     let results = ["cpu:0", "vulkan:0", "opencl:0", "opencl:1"].map(|device| figure(device, LARGE, "gflops", 50.0));
     let run = run_of(devices, results.into());
-    let all = compared(&run);
+    let all = group_by_hardware(&run);
     let [hardware] = all.as_slice() else { panic!("{all:?}") };
     let headings: Vec<_> = hardware.columns.iter().map(|column| column.heading.as_str()).collect();
     assert_eq!(headings, ["cpu", "vulkan", "opencl:0", "opencl:1"], "what one backend shows twice is told apart");
@@ -89,7 +89,7 @@ fn what_is_simulated_is_shown_and_never_ranked() {
     for result in run.benchmarks.iter_mut().filter(|result| result.benchmark_id.as_str().contains("rocm:0")) {
         result.outcome = Outcome::Simulated;
     }
-    let all = compared(&run);
+    let all = group_by_hardware(&run);
     assert_eq!(speeds(&all[0], "gemm"), [None, Some(0.2), Some(1.0), None], "the others, against their best");
     assert!(text(&run, WIDE).contains("24.0 TFLOP/s sim."), "{}", text(&run, WIDE));
     for device in &mut run.devices {
@@ -110,7 +110,7 @@ fn twins_stay_apart_and_one_way_alone_is_no_comparison() {
     let devices = || vec![gpu("rocm:0", BUS), gpu("rocm:1", other), gpu("vulkan:0", other), gpu("opencl:0", None)];
     let results = |ids: &[&str]| ids.iter().map(|id| figure(id, LARGE, "gflops", 10.0)).collect::<Vec<_>>();
     let run = run_of(devices(), results(&["rocm:0", "rocm:1", "vulkan:0"]));
-    let all = compared(&run);
+    let all = group_by_hardware(&run);
     assert_eq!(all.len(), 1, "of one GPU there is one way alone: {all:?}");
     assert_eq!(
         all[0].columns.iter().map(|column| column.device.to_string()).collect::<Vec<_>>(),

@@ -11,7 +11,7 @@ pub(super) fn linear(title: &str, (low, high): (f64, f64), count: u32) -> Axis {
 
 /// From `low` to `high` and no further, labels at round numbers between them.
 pub(super) fn exact(title: &str, (low, high): (f64, f64), count: u32) -> Axis {
-    let (low, high) = widened(low, high);
+    let (low, high) = widen_range(low, high);
     let slack = (high - low) * 1e-9;
     let mut labels = labels(&ticks(low, high, count));
     labels.retain(|label| (low - slack..=high + slack).contains(&label.at));
@@ -67,7 +67,7 @@ fn power_label(value: f64) -> String {
 }
 
 fn ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
-    let (low, high) = widened(low, high);
+    let (low, high) = widen_range(low, high);
     let step = step(low, high, count);
     let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil().max((low / step).floor() + 1.0));
     (0..=(last - first) as u32).map(|index| (first + f64::from(index)) * step).collect()
@@ -89,7 +89,7 @@ fn plain(value: f64, step: f64) -> String {
 }
 
 /// The range, or some room around it where it is a single value.
-fn widened(low: f64, high: f64) -> (f64, f64) {
+fn widen_range(low: f64, high: f64) -> (f64, f64) {
     let (low, high) = (low.max(-1e300), high.min(1e300));
     let least = low.abs().max(high.abs()) * 1e-6;
     match high - low {
@@ -111,16 +111,16 @@ fn step(low: f64, high: f64, count: u32) -> f64 {
 mod tests {
     use super::*;
 
-    fn said(axis: &Axis) -> Vec<&str> {
+    fn label_texts(axis: &Axis) -> Vec<&str> {
         axis.labels.iter().map(|label| label.text.as_str()).collect()
     }
 
     #[test]
     fn labels_are_round_numbers_around_the_data() {
         let axis = linear("", (0.0, 47.3), 5);
-        assert_eq!(said(&axis), ["0", "10", "20", "30", "40", "50"]);
+        assert_eq!(label_texts(&axis), ["0", "10", "20", "30", "40", "50"]);
         assert!((axis.bounds[0], axis.bounds[1]) == (0.0, 50.0));
-        assert_eq!(said(&linear("", (-0.03, 0.021), 5))[..2], ["-0.04", "-0.02"]);
+        assert_eq!(label_texts(&linear("", (-0.03, 0.021), 5))[..2], ["-0.04", "-0.02"]);
         for (low, high) in [(1.0, 1.0), (0.0, 0.0), (-5.0, -5.0)] {
             assert!(linear("", (low, high), 5).labels.len() >= 2, "{low} {high}");
         }
@@ -129,16 +129,16 @@ mod tests {
     #[test]
     fn powers_of_two_are_all_there_or_every_few() {
         let of = |low, high, count| powers_of_two("", (low, high), count, |at| format!("{at}"));
-        assert_eq!(said(&of(1024.0, 8192.0, 8)), ["1024", "2048", "4096", "8192"]);
+        assert_eq!(label_texts(&of(1024.0, 8192.0, 8)), ["1024", "2048", "4096", "8192"]);
         assert_eq!(of(1024.0, 1_073_741_824.0, 6).labels.len(), 6);
     }
 
     #[test]
     fn powers_of_ten_hold_the_data_between_labels() {
         let of = |low, high| powers_of_ten("", (low, high));
-        assert_eq!(said(&of(0.3, 42.0)), ["0.2", "0.5", "1", "2", "5", "10", "20", "50"]);
-        assert_eq!(said(&of(0.02, 900.0)), ["0.01", "0.1", "1", "10", "100", "1000"]);
-        assert_eq!(said(&of(1.0, 1.0)).len(), 2);
+        assert_eq!(label_texts(&of(0.3, 42.0)), ["0.2", "0.5", "1", "2", "5", "10", "20", "50"]);
+        assert_eq!(label_texts(&of(0.02, 900.0)), ["0.01", "0.1", "1", "10", "100", "1000"]);
+        assert_eq!(label_texts(&of(1.0, 1.0)).len(), 2);
         for (low, high) in [(1e-300, f64::MAX), (f64::MIN_POSITIVE, 1e-300), (5e9, 5e9)] {
             let axis = of(low, high);
             assert!(axis.bounds[0] <= low && axis.bounds[1] >= high && axis.labels.len() < 12, "{axis:?}");

@@ -4,12 +4,12 @@
 use rsb_model::Run;
 
 use super::{axis, slug};
-use crate::backends::{Entry, Hardware, Row, Standing, compared, times};
+use crate::backends::{ColumnRole, Entry, Hardware, Row, group_by_hardware, times};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::number::{format_count, format_quantity};
 
 /// More workloads than this are not drawn; the table holds every one.
-const MOST: usize = 24;
+const MAX_WORKLOADS: usize = 24;
 /// What the bars of a workload take of its row together.
 const FILLED: f64 = 0.8;
 /// Bars beyond this many times the reference are cut, so that the others stay readable.
@@ -17,7 +17,7 @@ const LONGEST: f64 = 4.0;
 
 /// A chart for each piece of hardware whose backends are compared.
 pub fn backends(run: &Run) -> Vec<Chart> {
-    compared(run).iter().filter_map(chart).collect()
+    group_by_hardware(run).iter().filter_map(chart).collect()
 }
 
 /// A row with the bars that it has: position of the column, speed, figure.
@@ -36,17 +36,17 @@ fn bars(row: &Row<'_>) -> Bars {
 fn chart(hardware: &Hardware<'_>) -> Option<Chart> {
     let all: Vec<(&Row<'_>, Bars)> =
         hardware.rows.iter().map(|row| (row, bars(row))).filter(|(_, bars)| bars.len() > 1).collect();
-    let shown: Vec<&(&Row<'_>, Bars)> = all.iter().take(MOST).collect();
+    let shown: Vec<&(&Row<'_>, Bars)> = all.iter().take(MAX_WORKLOADS).collect();
     let most = shown.iter().map(|(_, bars)| bars.len()).max()?;
     let fastest = shown.iter().flat_map(|(_, bars)| bars).map(|(_, speed, _)| *speed).fold(1.0, f64::max);
     let thickness = FILLED / most as f64;
     let reference = Dataset::new(DatasetKind::Rules, Paint::Faded, vec![Point::at(1.0, 0.0)]);
-    let mut datasets = vec![reference.named("as fast as the reference")];
-    let ranked = hardware.columns.iter().enumerate().filter(|(_, column)| column.standing != Standing::Aside);
+    let mut datasets = vec![reference.with_name("as fast as the reference")];
+    let ranked = hardware.columns.iter().enumerate().filter(|(_, column)| column.standing != ColumnRole::Aside);
     for (index, column) in ranked {
         let points = shown.iter().enumerate().filter_map(|(row, (_, bars))| of_column(index, (row, bars), thickness));
         let kind = DatasetKind::Bars { thickness };
-        datasets.push(Dataset::new(kind, Paint::Series(index), points.collect()).named(&column.heading));
+        datasets.push(Dataset::new(kind, Paint::Series(index), points.collect()).with_name(&column.heading));
     }
     Some(Chart {
         name: slug(&format!("backends-{}", hardware.title)),

@@ -5,11 +5,11 @@ use rsb_model::{BenchmarkResult, Better, DeviceType, Field, Run};
 use super::lines::dtype_paint;
 use super::{axis, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{Shortener, benchmark_of, headline, measured};
+use crate::label::{Shortener, benchmark_of, headline, measured_results};
 use crate::number::{format_count, format_quantity};
 
 /// More bars than this are not drawn; the tables hold every case.
-const MOST: usize = 40;
+const MAX_BARS: usize = 40;
 /// Height of a bar in rows.
 const THICKNESS: f64 = 0.62;
 
@@ -45,7 +45,7 @@ fn figure(result: &BenchmarkResult, metric: Option<&'static Field>) -> Option<(&
 
 fn groups<'a>(run: &'a Run, metric: Option<&'static Field>) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
-    for result in measured(run) {
+    for result in measured_results(run) {
         let Some((field, value)) = figure(result, metric) else { continue };
         let (benchmark, device) = (benchmark_of(result), result.device_type);
         if !value.is_finite() || value < 0.0 {
@@ -61,7 +61,7 @@ fn groups<'a>(run: &'a Run, metric: Option<&'static Field>) -> Vec<Group<'a>> {
 }
 
 fn chart((benchmark, field, device, results): &Group<'_>, names: &Shortener) -> Option<Chart> {
-    let bars: Vec<Bar<'_>> = results.iter().take(MOST).filter_map(|result| bar(result, field, names)).collect();
+    let bars: Vec<Bar<'_>> = results.iter().take(MAX_BARS).filter_map(|result| bar(result, field, names)).collect();
     let top = bars.iter().map(|bar| bar.value.max(bar.peak.unwrap_or(0.0))).fold(0.0, f64::max);
     let has_peaks = bars.iter().any(|bar| bar.peak.is_some());
     if top <= 0.0 || (bars.len() < 2 && !has_peaks) {
@@ -74,15 +74,15 @@ fn chart((benchmark, field, device, results): &Group<'_>, names: &Shortener) -> 
     };
     let peak = |(row, bar): (f64, &Bar<'_>)| bar.peak.map(|peak| Point::at(peak * factor, row));
     let peaks = Dataset::new(DatasetKind::Ticks, Paint::Bad, rows().filter_map(peak).collect())
-        .named(peak_field(field).map_or("", |peak| peak.about));
+        .with_name(peak_field(field).map_or("", |peak| peak.about));
     Some(Chart {
         name: slug(&format!("bars-{benchmark}-{}-{}", field.name, device.map_or("", DeviceType::as_str))),
         title: format!("{benchmark}: {}", caption(field)).trim_start_matches(": ").to_owned(),
-        subtitle: subtitle(field, *device, results.len().saturating_sub(MOST)),
+        subtitle: subtitle(field, *device, results.len().saturating_sub(MAX_BARS)),
         place: ChartPlace::Benchmark((*benchmark).to_owned()),
         x_axis: axis::linear(unit, (0.0, top * factor), 6),
         y_axis: axis::rows(bars.iter().map(|bar| bar.label.to_owned())),
-        datasets: colored(&bars, point).into_iter().chain([peaks]).collect(),
+        datasets: datasets_by_dtype(&bars, point).into_iter().chain([peaks]).collect(),
         legend_position: Legend::Below,
     })
 }
@@ -92,7 +92,7 @@ const DTYPES: [(Paint, &str); 4] =
     [(Paint::Fp32, "f32"), (Paint::Fp16, "f16"), (Paint::Bf16, "bf16"), (Paint::Tf32, "tf32")];
 
 /// The bars, in the colors of their types where they have several.
-fn colored<'a, 'b>(bars: &'b [Bar<'a>], point: impl Fn((f64, &'b Bar<'a>)) -> Point) -> Vec<Dataset> {
+fn datasets_by_dtype<'a, 'b>(bars: &'b [Bar<'a>], point: impl Fn((f64, &'b Bar<'a>)) -> Point) -> Vec<Dataset> {
     let kind = DatasetKind::Bars { thickness: THICKNESS };
     let of = |paint: Option<Paint>| {
         let own = |(_, bar): &(f64, &Bar<'_>)| paint.is_none_or(|paint| bar.paint == paint);
@@ -103,8 +103,8 @@ fn colored<'a, 'b>(bars: &'b [Bar<'a>], point: impl Fn((f64, &'b Bar<'a>)) -> Po
     if !several {
         return vec![of(None)];
     }
-    let typed = DTYPES.into_iter().map(|(paint, name)| of(Some(paint)).named(name));
-    typed.chain([of(Some(Paint::Plain)).named("other types")]).filter(|set| !set.points.is_empty()).collect()
+    let typed = DTYPES.into_iter().map(|(paint, name)| of(Some(paint)).with_name(name));
+    typed.chain([of(Some(Paint::Plain)).with_name("other types")]).filter(|set| !set.points.is_empty()).collect()
 }
 
 fn bar<'a>(result: &'a BenchmarkResult, field: &'static Field, names: &Shortener) -> Option<Bar<'a>> {

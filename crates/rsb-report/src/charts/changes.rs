@@ -11,11 +11,11 @@ use crate::label::Shortener;
 use crate::number::{format_count, format_percent, format_quantity};
 
 /// More rows than this are not drawn.
-const MOST: usize = 24;
+const MAX_ROWS: usize = 24;
 /// Changes below this are none to the eye.
 const EVEN_PERCENT: f64 = 5.0;
 
-fn shown(result: &ComparisonResult) -> Vec<&Comparison> {
+fn drawable_comparisons(result: &ComparisonResult) -> Vec<&Comparison> {
     let is_finite = |each: &&Comparison| each.difference_percent.is_some_and(f64::is_finite);
     by_importance(result).into_iter().filter(|each| worth_drawing(each)).filter(is_finite).collect()
 }
@@ -49,8 +49,8 @@ fn word(comparison: &Comparison) -> &'static str {
 
 /// The signed change of each figure: the arrow beside it says whether that is better or worse.
 pub fn delta(result: &ComparisonResult) -> Option<Chart> {
-    let all = shown(result);
-    let rows = all.get(..all.len().min(MOST)).filter(|rows| !rows.is_empty())?;
+    let all = drawable_comparisons(result);
+    let rows = all.get(..all.len().min(MAX_ROWS)).filter(|rows| !rows.is_empty())?;
     let names = Shortener::of(rows.iter().map(|each| &each.id));
     let change = |each: &Comparison| each.difference_percent.unwrap_or(0.0);
     // One figure that went through the roof must not flatten all others.
@@ -62,7 +62,7 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
             let point = Point::at(change(each), row as f64).saying(format_percent(change(each)));
             if low.is_finite() && high.is_finite() && low < high { point.within(low, high) } else { point }
         };
-        Dataset::new(DatasetKind::Bars { thickness: 0.55 }, own, rows.map(point).collect()).named(name)
+        Dataset::new(DatasetKind::Bars { thickness: 0.55 }, own, rows.map(point).collect()).with_name(name)
     };
     Some(Chart {
         name: "delta".to_owned(),
@@ -72,7 +72,7 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
             all.len() - rows.len(),
         ),
         place: ChartPlace::Comparison,
-        x_axis: signed(reach),
+        x_axis: signed_percent_axis(reach),
         y_axis: axis::rows(rows.iter().map(|each| format!("{} {}", names.full(&each.id), each.metric))),
         datasets: vec![
             group(Paint::Good, "better"),
@@ -84,7 +84,7 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
     })
 }
 
-fn signed(reach: f64) -> Axis {
+fn signed_percent_axis(reach: f64) -> Axis {
     let mut axis = axis::exact("change, %", (-reach, reach), 8);
     for label in &mut axis.labels {
         if !label.text.starts_with('-') && label.text != "0" {
@@ -100,8 +100,8 @@ pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
         let both = each.baseline_value.zip(each.current_value);
         both.is_some_and(|(before, after)| before > 0.0 && after >= 0.0 && (after / before).is_finite())
     };
-    let all: Vec<&Comparison> = shown(result).into_iter().filter(is_ratio).collect();
-    let rows = all.get(..all.len().min(MOST)).filter(|rows| !rows.is_empty())?;
+    let all: Vec<&Comparison> = drawable_comparisons(result).into_iter().filter(is_ratio).collect();
+    let rows = all.get(..all.len().min(MAX_ROWS)).filter(|rows| !rows.is_empty())?;
     let names = Shortener::of(rows.iter().map(|each| &each.id));
     let share = |each: &Comparison| {
         each.baseline_value.zip(each.current_value).map_or(0.0, |(before, after)| 100.0 * after / before)
@@ -113,7 +113,7 @@ pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
             Point::at(at, row as f64 + offset).saying(text)
         };
         let points = rows.iter().enumerate().map(point).collect();
-        Dataset::new(DatasetKind::Bars { thickness: 0.4 }, paint, points).named(name)
+        Dataset::new(DatasetKind::Bars { thickness: 0.4 }, paint, points).with_name(name)
     };
     let quantity = |figure: Option<f64>, each: &Comparison| {
         figure.map_or_else(String::new, |figure| format_quantity(figure, &each.unit))

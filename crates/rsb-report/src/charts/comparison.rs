@@ -9,7 +9,7 @@ use crate::comparison::{by_importance, worsening};
 use crate::label::Shortener;
 use crate::number::{format_count, format_percent};
 
-const MOST: usize = 40;
+const MAX_ROWS: usize = 40;
 
 /// The verdicts in the order of the legend, with what they are called there and how they look.
 const GROUPS: [(&[Verdict], &str, Paint); 4] = [
@@ -20,7 +20,7 @@ const GROUPS: [(&[Verdict], &str, Paint); 4] = [
 ];
 
 /// A comparison with its change in percent, positive being worse: low, middle, high.
-type Shown<'a> = (&'a Comparison, [f64; 3]);
+type ComparisonInterval<'a> = (&'a Comparison, [f64; 3]);
 
 fn interval(comparison: &Comparison) -> Option<[f64; 3]> {
     let middle = worsening(comparison)?;
@@ -38,12 +38,12 @@ pub(super) fn worth_drawing(comparison: &Comparison) -> bool {
 
 /// The comparison; nothing when no case has a change.
 pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
-    let all: Vec<Shown<'_>> = by_importance(result)
+    let all: Vec<ComparisonInterval<'_>> = by_importance(result)
         .into_iter()
         .filter(|each| worth_drawing(each))
         .filter_map(|each| Some((each, interval(each)?)))
         .collect();
-    let shown = all.get(..all.len().min(MOST)).filter(|shown| !shown.is_empty())?;
+    let shown = all.get(..all.len().min(MAX_ROWS)).filter(|shown| !shown.is_empty())?;
     let names = Shortener::of(shown.iter().map(|(each, _)| &each.id));
     let mut subtitle = counts(result);
     if all.len() > shown.len() {
@@ -52,7 +52,7 @@ pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
     }
     let limits = shown.iter().enumerate().map(|(row, (each, _))| Point::at(each.threshold_percent, row as f64));
     let mut datasets: Vec<Dataset> = GROUPS.iter().map(|group| of_group(group, shown)).collect();
-    datasets.push(Dataset::new(DatasetKind::Limits, Paint::Faded, limits.collect()).named("threshold"));
+    datasets.push(Dataset::new(DatasetKind::Limits, Paint::Faded, limits.collect()).with_name("threshold"));
     Some(Chart {
         name: "comparison".to_owned(),
         title: format!("Change against {}", result.baseline_run_id),
@@ -65,13 +65,13 @@ pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
     })
 }
 
-fn of_group((verdicts, name, paint): &(&[Verdict], &str, Paint), shown: &[Shown<'_>]) -> Dataset {
+fn of_group((verdicts, name, paint): &(&[Verdict], &str, Paint), shown: &[ComparisonInterval<'_>]) -> Dataset {
     let rows = shown.iter().enumerate().filter(|(_, (each, _))| verdicts.contains(&each.verdict));
-    let point = |(row, (each, [low, middle, high])): (usize, &Shown<'_>)| Point {
+    let point = |(row, (each, [low, middle, high])): (usize, &ComparisonInterval<'_>)| Point {
         extent: Some([*low, *high]),
         ..Point::at(*middle, row as f64).saying(format_percent(each.difference_percent.unwrap_or(f64::NAN)))
     };
-    Dataset::new(DatasetKind::Intervals, *paint, rows.map(point).collect()).named(*name)
+    Dataset::new(DatasetKind::Intervals, *paint, rows.map(point).collect()).with_name(*name)
 }
 
 /// An axis of changes as far as `reach` to both sides.
@@ -100,7 +100,7 @@ fn counts(result: &ComparisonResult) -> String {
 }
 
 /// How far the axis goes to each side: past every change and threshold, but a wide interval alone does not set it.
-fn reach(result: &ComparisonResult, shown: &[Shown<'_>]) -> f64 {
+fn reach(result: &ComparisonResult, shown: &[ComparisonInterval<'_>]) -> f64 {
     let changes = shown.iter().map(|(_, [_, middle, _])| middle.abs()).fold(0.0, f64::max);
     let ends = shown.iter().flat_map(|(_, [low, _, high])| [low.abs(), high.abs()]).fold(0.0, f64::max);
     let limit = shown.iter().map(|(each, _)| each.threshold_percent).fold(result.threshold_percent, f64::max);

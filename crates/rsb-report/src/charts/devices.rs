@@ -3,16 +3,16 @@
 use rsb_model::{BackendId, BenchmarkResult, Better, DeviceRef, Field, Outcome, Run};
 use rsb_stats::median;
 
-use super::memory::{Words, shaded};
+use super::memory::{Words, heat_map_datasets};
 use super::{axis, bars, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::label::{benchmark_of, benchmarks, device_of, headline};
 use crate::number::{format_count, format_percent, format_quantity};
 
 /// Fewer devices are told apart by bars.
-const FEWEST: usize = 8;
+const MIN_DEVICES: usize = 8;
 /// Devices with a higher number are not drawn.
-const MOST: u32 = 256;
+const MAX_DEVICE_INDEX: u32 = 256;
 
 /// A grid for each benchmark that ran one case on many devices: `metric`, or the figure that says most.
 pub fn device_grids(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
@@ -35,7 +35,7 @@ fn fleet<'a>(run: &'a Run, benchmark: &str) -> Option<Fleet<'a>> {
         else {
             continue;
         };
-        if index >= MOST {
+        if index >= MAX_DEVICE_INDEX {
             continue;
         }
         match fleets.iter_mut().find(|fleet| fleet.backend == backend && fleet.point == parts.point) {
@@ -43,7 +43,7 @@ fn fleet<'a>(run: &'a Run, benchmark: &str) -> Option<Fleet<'a>> {
             None => fleets.push(Fleet { backend, point: parts.point, results: vec![(index, result)] }),
         }
     }
-    fleets.into_iter().max_by_key(|fleet| fleet.results.len()).filter(|fleet| fleet.results.len() >= FEWEST)
+    fleets.into_iter().max_by_key(|fleet| fleet.results.len()).filter(|fleet| fleet.results.len() >= MIN_DEVICES)
 }
 
 fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Chart> {
@@ -65,7 +65,7 @@ fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Ch
             (column, row, value)
         })
         .collect();
-    let mut datasets = shaded(&cells, field.unit.symbol(), Words::Hidden);
+    let mut datasets = heat_map_datasets(&cells, field.unit.symbol(), Words::Hidden);
     for point in datasets.iter_mut().flat_map(|dataset| &mut dataset.points) {
         point.text = (point.y as u32 * across + point.x as u32).to_string();
     }
@@ -97,7 +97,7 @@ fn without_figure(
             Point::at(column as f64, row as f64).saying(format!("{index}{mark}"))
         };
         let points: Vec<Point> = own.map(point).collect();
-        (!points.is_empty()).then(|| Dataset::new(DatasetKind::Cells, paint, points).named(name))
+        (!points.is_empty()).then(|| Dataset::new(DatasetKind::Cells, paint, points).with_name(name))
     })
 }
 

@@ -134,8 +134,8 @@ fn strips(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
         medians.push(Point::at(middle / factor, row).saying(format_time(middle)));
     }
     let datasets = vec![
-        Dataset::new(DatasetKind::Dots, Paint::Plain, dots).named("one sample"),
-        Dataset::new(DatasetKind::Ticks, Paint::Bad, medians).named("median of the replicate, also at the right"),
+        Dataset::new(DatasetKind::Dots, Paint::Plain, dots).with_name("one sample"),
+        Dataset::new(DatasetKind::Ticks, Paint::Bad, medians).with_name("median of the replicate, also at the right"),
     ];
     (axis::rows(data.replicates.iter().map(|(replicate, _)| format!("replicate {replicate}"))), datasets)
 }

@@ -7,11 +7,11 @@ use rsb_model::{Field, Run, Unit};
 
 use super::{axis, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{Shortener, benchmark_of, benchmarks, device_of, measured};
+use crate::label::{Shortener, benchmark_of, benchmarks, device_of, measured_results};
 use crate::number::format_quantity;
 
 /// More gauges than this are not drawn on one chart.
-const MOST: usize = 24;
+const MAX_GAUGES: usize = 24;
 const THICKNESS: f64 = 0.6;
 /// Figures in percent that have a highest value, the most telling first.
 const SHARES: [&str; 6] = [
@@ -31,7 +31,7 @@ pub fn gauges(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     }
     let asked = metric.filter(|field| field.unit == Unit::Percent);
     for benchmark in benchmarks(run) {
-        let own = || measured(run).filter(|result| benchmark_of(result) == benchmark);
+        let own = || measured_results(run).filter(|result| benchmark_of(result) == benchmark);
         let has = |name: &str| own().any(|result| result.fields().is_some_and(|fields| fields.number(name).is_some()));
         let shares = || SHARES.into_iter().filter_map(Field::find).find(|field| has(field.name));
         let field = if metric.is_some() { asked } else { shares() };
@@ -42,13 +42,13 @@ pub fn gauges(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
 
 fn of_benchmark(run: &Run, benchmark: &str, field: &'static Field) -> Option<Chart> {
     let names = Shortener::of_run(run);
-    let own = measured(run).filter(|result| benchmark_of(result) == benchmark);
+    let own = measured_results(run).filter(|result| benchmark_of(result) == benchmark);
     let values = own.filter_map(|result| {
         let value = result.fields()?.number(field.name).filter(|value| value.is_finite() && *value >= 0.0)?;
         Some((names.case(&result.benchmark_id).to_owned(), value))
     });
     let rows: Vec<(String, f64, String)> =
-        values.take(MOST).map(|(name, value)| (name, value, format_quantity(value, "%"))).collect();
+        values.take(MAX_GAUGES).map(|(name, value)| (name, value, format_quantity(value, "%"))).collect();
     chart(
         (&format!("gauge-{benchmark}-{}", field.name), &format!("{benchmark}: {}", field.name.replace('_', " "))),
         field.about,
@@ -61,7 +61,7 @@ fn of_benchmark(run: &Run, benchmark: &str, field: &'static Field) -> Option<Cha
 fn memory(run: &Run) -> Option<Chart> {
     let names = Shortener::of_run(run);
     let mut most: BTreeMap<String, (f64, f64)> = BTreeMap::new();
-    for result in measured(run) {
+    for result in measured_results(run) {
         let known = |name: &str| result.fields().and_then(|fields| fields.number(name));
         let figures = known("gpu_memory_used_mb").zip(known("gpu_memory_total_mb").filter(|total| *total > 0.0));
         if let Some((used, total)) = figures {
@@ -94,7 +94,7 @@ pub fn gpus(run: &Run) -> Option<Chart> {
         let words: Vec<String> = words.into_iter().flatten().collect();
         Some(Point::at(count, row as f64).saying(words.join(", ")))
     };
-    let points: Vec<Point> = environment.gpus.iter().take(MOST).enumerate().filter_map(bar).collect();
+    let points: Vec<Point> = environment.gpus.iter().take(MAX_GAUGES).enumerate().filter_map(bar).collect();
     let top = points.iter().map(|point| point.x).fold(0.0, f64::max);
     (top > 0.0).then(|| Chart {
         name: "gpus".to_owned(),
@@ -102,7 +102,7 @@ pub fn gpus(run: &Run) -> Option<Chart> {
         subtitle: "compute units, memory, peak bandwidth and runtime".to_owned(),
         place: ChartPlace::Other,
         x_axis: axis::linear("compute units", (0.0, top), 5),
-        y_axis: axis::rows(environment.gpus.iter().take(MOST).map(|gpu| gpu.label().to_owned())),
+        y_axis: axis::rows(environment.gpus.iter().take(MAX_GAUGES).map(|gpu| gpu.label().to_owned())),
         datasets: vec![Dataset::new(DatasetKind::Bars { thickness: THICKNESS }, Paint::Plain, points)],
         legend_position: Legend::Hidden,
     })

@@ -9,7 +9,7 @@ use super::{
     sensors, speedup, stacked, trend,
 };
 use crate::chart::Chart;
-use crate::label::measured;
+use crate::label::measured_results;
 use crate::table::{Cell, Column, Table};
 
 /// What a chart is made of.
@@ -125,7 +125,7 @@ pub const CHART_KINDS: [ChartKind; 26] = [
             "the parts of a training step: forward, backward, optimizer; computing and communication; memory held and saved under ZeRO",
         ),
         "deepspeed, pytorch (training), multi-gpu (data-parallel)",
-        |subject| of_run(subject, stacked::stacked),
+        |subject| of_run(subject, stacked::stacked_charts),
     ),
     run(
         ("gauge", "shares of what could be: roofline, occupancy, link, cache, load, memory of each GPU"),
@@ -208,7 +208,7 @@ pub const CHART_KINDS: [ChartKind; 26] = [
     ),
     run(("distribution", "every sample of the noisiest cases"), "any benchmark", |subject| {
         of_run(subject, |run| {
-            let results = super::noisiest(measured(run));
+            let results = super::noisiest(measured_results(run));
             results.into_iter().filter_map(distribution).take(super::NOISIEST).collect()
         })
     }),

@@ -8,7 +8,7 @@ use rsb_model::{BenchmarkResult, Better, Field, Run, Unit};
 
 use super::{axis, slug};
 use crate::chart::{Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{benchmark_of, benchmarks, device_of, headline, measured};
+use crate::label::{benchmark_of, benchmarks, device_of, headline, measured_results};
 use crate::number::format_count;
 use crate::spread::spread_of;
 use keys::{KEYS, describe, follows, is_usual};
@@ -106,7 +106,7 @@ pub fn throughput_by_size(run: &Run) -> Vec<Chart> {
 pub fn lines(run: &Run, metric: Option<&'static Field>, detail: PointDetail) -> Vec<Chart> {
     let mut all = Vec::new();
     for benchmark in benchmarks(run) {
-        let own = || measured(run).filter(|result| benchmark_of(result) == benchmark);
+        let own = || measured_results(run).filter(|result| benchmark_of(result) == benchmark);
         let Some(y) = metric.or_else(|| own().find_map(headline).map(|(field, _)| field)) else { continue };
         all.extend(AXES.into_iter().flat_map(|x| charts(Plot { run, benchmark, x, y, detail })));
     }
@@ -114,7 +114,7 @@ pub fn lines(run: &Run, metric: Option<&'static Field>, detail: PointDetail) -> 
 }
 
 fn charts(plot: Plot<'_>) -> Vec<Chart> {
-    let own = measured(plot.run).filter(|result| benchmark_of(result) == plot.benchmark);
+    let own = measured_results(plot.run).filter(|result| benchmark_of(result) == plot.benchmark);
     let samples: Vec<Sample<'_>> = own.filter_map(|result| sample(result, plot)).collect();
     let parts = split(samples.iter().collect(), Vec::new());
     parts.iter().filter_map(|(fixed, samples)| chart(plot, fixed, samples)).collect()
@@ -166,7 +166,7 @@ type Part<'a, 'b> = (Vec<String>, Vec<&'a Sample<'b>>);
 fn split<'a, 'b>(samples: Vec<&'a Sample<'b>>, fixed: Vec<String>) -> Vec<Part<'a, 'b>> {
     let varying = SPLITS.iter().find(|key| values(&samples, key).len() > 1);
     match varying {
-        Some(key) if told(&samples).len() > LINES => values(&samples, key)
+        Some(key) if collect_lines(&samples).len() > LINES => values(&samples, key)
             .into_iter()
             .flat_map(|value| {
                 let is = |sample: &&&Sample<'_>| sample.keys.get(key).map_or("", String::as_str) == value;
@@ -192,7 +192,7 @@ pub(super) fn dtype_paint(dtype: &str) -> Option<Paint> {
 }
 
 /// The lines, named by what differs between them, the one that ends highest first.
-fn told<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
+fn collect_lines<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
     let mut varying: Vec<&str> = KEYS.iter().copied().filter(|key| values(samples, key).len() > 1).collect();
     // Whether graphs are compiled follows from the provider, where it has but one way.
     if varying.contains(&EXECUTION) && follows_from(samples, "provider", EXECUTION) {
@@ -254,7 +254,7 @@ fn last(line: &Line<'_>) -> f64 {
 }
 
 fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Chart> {
-    let lines = told(samples);
+    let lines = collect_lines(samples);
     if !lines.iter().any(Line::has_length) {
         return None;
     }
@@ -278,14 +278,14 @@ fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Ch
             .iter()
             .zip(&line.results)
             .filter(|(point, _)| is_shown(point))
-            .map(|(point, result)| detailed(*point, result, plot))
+            .map(|(point, result)| plot_point(*point, result, plot))
             .collect();
         hidden += line.points.len() - points.len();
         if plot.detail == PointDetail::Samples {
             datasets.push(Dataset::new(DatasetKind::Dots, line.paint, every_sample(line, plot)));
         }
         let kind = if line.is_one_axis() && points.len() > 1 { DatasetKind::Line } else { DatasetKind::Marks };
-        datasets.push(Dataset::new(kind, line.paint, points).named(&line.name));
+        datasets.push(Dataset::new(kind, line.paint, points).with_name(&line.name));
     }
     Some(Chart {
         name: name(plot, fixed),
@@ -343,7 +343,7 @@ fn x_axis(x: &str, sizes: (f64, f64)) -> Axis {
     }
 }
 
-fn detailed((size, rate): (f64, f64), result: &BenchmarkResult, plot: Plot<'_>) -> Point {
+fn plot_point((size, rate): (f64, f64), result: &BenchmarkResult, plot: Plot<'_>) -> Point {
     let point = Point::at(size, rate);
     match spread_of(result, plot.y, rate).filter(|_| plot.detail == PointDetail::Errors) {
         Some(spread) => point.within(spread.low, spread.high),

@@ -6,11 +6,11 @@ use rsb_model::{CaseId, Run};
 
 use super::axis;
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{Shortener, measured, time_ns};
+use crate::label::{Shortener, measured_results, time_ns};
 use crate::number::{format_count, format_time};
 
 /// Cases that are drawn; a table has the others.
-const MOST: usize = 14;
+const MAX_CASES: usize = 14;
 /// A machine this much slower than the fastest one is drawn at the edge.
 const SLOWEST: f64 = 10.0;
 
@@ -19,14 +19,14 @@ const SLOWEST: f64 = 10.0;
 pub fn machines(runs: &[(&str, &Run)]) -> Vec<Chart> {
     let mut times: BTreeMap<&CaseId, Vec<(usize, f64)>> = BTreeMap::new();
     for (machine, (_, run)) in runs.iter().enumerate() {
-        for result in measured(run) {
+        for result in measured_results(run) {
             let time = time_ns(result).filter(|time| time.is_finite() && *time > 0.0);
             times.entry(&result.benchmark_id).or_default().extend(time.map(|time| (machine, time)));
         }
     }
     times.retain(|_, each| each.len() > 1);
-    let left_out = times.len().saturating_sub(MOST);
-    let rows: Vec<(&CaseId, Vec<(usize, f64)>)> = times.into_iter().take(MOST).collect();
+    let left_out = times.len().saturating_sub(MAX_CASES);
+    let rows: Vec<(&CaseId, Vec<(usize, f64)>)> = times.into_iter().take(MAX_CASES).collect();
     if rows.is_empty() { Vec::new() } else { vec![chart(runs, &rows, left_out)] }
 }
 
@@ -44,7 +44,7 @@ fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], left_out:
             Some(Point::at(share(each, time), row as f64 + offset).saying(format_time(time)))
         });
         Dataset::new(DatasetKind::Bars { thickness: thickness * 0.9 }, Paint::Series(machine), points.collect())
-            .named(*name)
+            .with_name(*name)
     };
     let more = if left_out > 0 {
         format!("; {} not drawn", format_count(left_out, "case is", "cases are"))

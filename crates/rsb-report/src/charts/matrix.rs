@@ -2,14 +2,14 @@
 
 use rsb_model::{BenchmarkResult, Better, Field, Outcome, Run};
 
-use super::memory::{Words, shaded};
+use super::memory::{Words, heat_map_datasets};
 use super::{axis, slug};
 use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{benchmark_of, benchmarks, device_of, headline, measured};
+use crate::label::{benchmark_of, benchmarks, device_of, headline, measured_results};
 use crate::number::format_quantity;
 
 /// Rows and columns of one chart, at most.
-const MOST: usize = 24;
+const MAX_ROWS_AND_COLUMNS: usize = 24;
 
 /// Parameters that make rows and columns, what varies most often first.
 const AXES: [&str; 12] = [
@@ -64,13 +64,14 @@ fn magnitudes(value: &str) -> Option<Vec<u64>> {
 }
 
 fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Chart> {
-    let own: Vec<&BenchmarkResult> = measured(run).filter(|result| benchmark_of(result) == benchmark).collect();
+    let own: Vec<&BenchmarkResult> = measured_results(run).filter(|result| benchmark_of(result) == benchmark).collect();
     let field = metric.or_else(|| own.iter().find_map(|result| headline(result)).map(|(field, _)| field))?;
     let mut axes: Vec<(&str, Vec<String>)> =
         AXES.into_iter().map(|key| (key, distinct(&own, key))).filter(|(_, values)| values.len() > 1).collect();
     axes.sort_by_key(|(_, values)| std::cmp::Reverse(values.len()));
     let [(x, columns), (y, rows), ..] = axes.as_slice() else { return None };
-    let (columns, rows) = (&columns[..columns.len().min(MOST)], &rows[..rows.len().min(MOST)]);
+    let (columns, rows) =
+        (&columns[..columns.len().min(MAX_ROWS_AND_COLUMNS)], &rows[..rows.len().min(MAX_ROWS_AND_COLUMNS)]);
     // Of several cases in one field the best is shown, as the subtitle says.
     let mut cells: Vec<(usize, usize, f64)> = Vec::new();
     let mut several = false;
@@ -99,18 +100,23 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
     let which = if several { "the best of the cases of each field" } else { "each field is one case" };
     Some(Chart {
         name: slug(&format!("heat-map-{benchmark}-{}", field.name)),
-        title: format!("{benchmark}: {} by {} and {}", super::bars::caption(field), said(y), said(x)),
+        title: format!(
+            "{benchmark}: {} by {} and {}",
+            super::bars::caption(field),
+            parameter_label(y),
+            parameter_label(x)
+        ),
         subtitle: format!("{which}{better}"),
         place: ChartPlace::Benchmark(benchmark.to_owned()),
-        x_axis: Axis { title: said(x), ..axis::rows(columns.iter().cloned()) },
+        x_axis: Axis { title: parameter_label(x), ..axis::rows(columns.iter().cloned()) },
         y_axis: axis::rows(rows.iter().cloned()),
-        datasets: shaded(&cells, field.unit.symbol(), Words::Shown),
+        datasets: heat_map_datasets(&cells, field.unit.symbol(), Words::Shown),
         legend_position: Legend::Below,
     })
 }
 
 /// A parameter for people.
-fn said(key: &str) -> String {
+fn parameter_label(key: &str) -> String {
     match key {
         "size_bytes" | "m" => "size".to_owned(),
         key => key.replace('_', " "),
@@ -129,8 +135,8 @@ pub fn matrix(run: &Run) -> Option<Chart> {
         Dataset::new(DatasetKind::Cells, Paint::Warning, Vec::new()),
         Dataset::new(DatasetKind::Cells, Paint::Error, Vec::new()),
     ];
-    for (row, benchmark) in rows.iter().take(MOST).enumerate() {
-        for (column, device) in devices.iter().take(MOST).enumerate() {
+    for (row, benchmark) in rows.iter().take(MAX_ROWS_AND_COLUMNS).enumerate() {
+        for (column, device) in devices.iter().take(MAX_ROWS_AND_COLUMNS).enumerate() {
             let own = || {
                 run.benchmarks
                     .iter()
@@ -147,8 +153,8 @@ pub fn matrix(run: &Run) -> Option<Chart> {
         title: "Benchmarks by device".to_owned(),
         subtitle: "the best figure of each, or why there is none".to_owned(),
         place: ChartPlace::Other,
-        x_axis: axis::rows(devices.iter().take(MOST).cloned()),
-        y_axis: axis::rows(rows.iter().take(MOST).map(|name| (*name).to_owned())),
+        x_axis: axis::rows(devices.iter().take(MAX_ROWS_AND_COLUMNS).cloned()),
+        y_axis: axis::rows(rows.iter().take(MAX_ROWS_AND_COLUMNS).map(|name| (*name).to_owned())),
         datasets: datasets.into_iter().filter(|dataset| !dataset.points.is_empty()).collect(),
         legend_position: Legend::Hidden,
     })

@@ -6,7 +6,7 @@ use super::{axis, slug};
 use crate::chart::{
     Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, HEAT_LEVELS, Label, Legend, Paint, Point,
 };
-use crate::label::{Shortener, measured};
+use crate::label::{Shortener, measured_results};
 use crate::number::format_quantity;
 
 /// Kinds of memory that cases tell of, and what they are called.
@@ -32,7 +32,7 @@ type MemoryCase<'a> = (f64, f64, &'a BenchmarkResult);
 
 /// Cases with a figure of memory, in the order in which they ended.
 fn cases<'a>(run: &'a Run, kind: &str) -> Vec<MemoryCase<'a>> {
-    let of = measured(run).filter_map(|result| Some((seconds(run, result), number(result, kind)?, result)));
+    let of = measured_results(run).filter_map(|result| Some((seconds(run, result), number(result, kind)?, result)));
     let mut cases: Vec<_> = of.collect();
     cases.sort_by(|a, b| a.0.total_cmp(&b.0));
     cases
@@ -43,7 +43,7 @@ pub fn memory_timelines(run: &Run) -> Vec<Chart> {
     let names = Shortener::of_run(run);
     over_the_run(run, &names)
         .into_iter()
-        .chain(measured(run).filter_map(|result| within_a_step(result, &names)))
+        .chain(measured_results(run).filter_map(|result| within_a_step(result, &names)))
         .collect()
 }
 
@@ -106,7 +106,7 @@ impl Timeline<'_> {
                 [before, after] if is_own(before.1, after.1) => Some(Point::at(after.0, after.1)),
                 _ => None,
             });
-            Dataset::new(DatasetKind::Marks, paint, pairs.collect()).named(name)
+            Dataset::new(DatasetKind::Marks, paint, pairs.collect()).with_name(name)
         };
         // Between two points nothing is known: a step stands where the next one is.
         let steps = held.windows(2).flat_map(|pair| match pair {
@@ -124,11 +124,11 @@ impl Timeline<'_> {
             x_axis: axis::exact(self.time, (first, last), 8),
             y_axis: axis::linear("MB", (0.0, peak.1 * 1.08), 6),
             datasets: vec![
-                Dataset::new(DatasetKind::Path, Paint::Plain, steps.collect()).named("held"),
+                Dataset::new(DatasetKind::Path, Paint::Plain, steps.collect()).with_name("held"),
                 marks(Paint::Series(1), self.more, |before, after| after > before),
                 marks(Paint::Series(2), self.less, |before, after| after < before),
                 Dataset::new(DatasetKind::Marks, Paint::Warning, vec![Point::at(peak.0, peak.1).saying(text)])
-                    .named("peak"),
+                    .with_name("peak"),
             ],
             legend_position: Legend::Below,
         })
@@ -174,7 +174,7 @@ pub fn memory_heat_map(run: &Run) -> Option<Chart> {
             scale: AxisScale::Rows,
         },
         y_axis: axis::rows(kinds.iter().map(|(name, _)| (*name).to_owned())),
-        datasets: shaded(&cells, "MB", Words::Hidden),
+        datasets: heat_map_datasets(&cells, "MB", Words::Hidden),
         legend_position: Legend::Below,
     })
 }
@@ -187,7 +187,7 @@ pub(super) enum Words {
 }
 
 /// Cells (column, row, value) in the shades of a heat map, each named by the figures that it holds.
-pub(super) fn shaded(cells: &[(usize, usize, f64)], unit: &str, words: Words) -> Vec<Dataset> {
+pub(super) fn heat_map_datasets(cells: &[(usize, usize, f64)], unit: &str, words: Words) -> Vec<Dataset> {
     let values = || cells.iter().map(|(.., value)| *value);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
     // Figures that span powers of ten are shaded by them; else all but the highest would look alike.
@@ -210,7 +210,7 @@ pub(super) fn shaded(cells: &[(usize, usize, f64)], unit: &str, words: Words) ->
             if words == Words::Shown { point.saying(format_quantity(*value, unit)) } else { point }
         };
         let name = format!("{} to {}", format_quantity(bound(own), unit), format_quantity(bound(own + 1), unit));
-        Dataset::new(DatasetKind::Cells, Paint::Heat(own), cells.map(point).collect()).named(name)
+        Dataset::new(DatasetKind::Cells, Paint::Heat(own), cells.map(point).collect()).with_name(name)
     };
     (0..HEAT_LEVELS).map(of_level).filter(|dataset| !dataset.points.is_empty()).collect()
 }

@@ -40,7 +40,7 @@ pub use trend::{trend_chart, trend_window};
 use std::collections::HashMap;
 
 use crate::chart::{Chart, ChartPlace};
-use crate::label::{measured, spread_percent};
+use crate::label::{measured_results, spread_percent};
 use crate::report::Report;
 use rsb_model::BenchmarkResult;
 use rsb_model::shown::short_hash;
@@ -58,7 +58,7 @@ pub fn all(report: &Report<'_>) -> Vec<Chart> {
     charts.extend(device_grids(run, None));
     charts.extend(backends(run));
     charts.extend(report.comparison().and_then(comparison));
-    charts.extend(noisiest(measured(run)).into_iter().filter_map(distribution).take(NOISIEST));
+    charts.extend(noisiest(measured_results(run)).into_iter().filter_map(distribution).take(NOISIEST));
     tell_apart(&mut charts);
     charts
 }

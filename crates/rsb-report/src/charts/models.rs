@@ -4,11 +4,11 @@ use rsb_model::{BenchmarkResult, Run};
 
 use super::{axis, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{benchmark_of, device_of, measured};
+use crate::label::{benchmark_of, device_of, measured_results};
 use crate::number::{format_count, format_quantity};
 
 /// More models than this are not drawn; the tables hold every one.
-const MOST: usize = 24;
+const MAX_MODELS: usize = 24;
 /// What the bars of a model take of its row together.
 const FILLED: f64 = 0.8;
 
@@ -24,7 +24,7 @@ struct Pass<'a> {
 
 /// A chart for each precision in which models were measured.
 pub fn models(run: &Run) -> Vec<Chart> {
-    let mut passes: Vec<Pass<'_>> = measured(run).filter_map(pass).collect();
+    let mut passes: Vec<Pass<'_>> = measured_results(run).filter_map(pass).collect();
     // Of a model in one place the smallest batch is drawn.
     passes.sort_by(|a, b| a.batch.total_cmp(&b.batch));
     let mut dtypes: Vec<&str> = passes.iter().map(|pass| pass.dtype).collect();
@@ -57,7 +57,7 @@ fn chart(dtype: &str, passes: &[&Pass<'_>]) -> Option<Chart> {
     let smallest = passes.first()?.batch;
     let passes: Vec<&&Pass<'_>> = passes.iter().filter(|pass| pass.batch <= smallest).collect();
     let all = names(passes.iter().map(|pass| pass.model));
-    let rows: Vec<&str> = all.iter().take(MOST).copied().collect();
+    let rows: Vec<&str> = all.iter().take(MAX_MODELS).copied().collect();
     let places = names(passes.iter().map(|pass| pass.place.as_str()));
     let thickness = FILLED / places.len() as f64;
     let point = |place: usize, pass: &Pass<'_>| {
@@ -68,7 +68,7 @@ fn chart(dtype: &str, passes: &[&Pass<'_>]) -> Option<Chart> {
     let dataset = |(index, place): (usize, &&str)| {
         let own = passes.iter().filter(|pass| pass.place == *place);
         let points = own.filter_map(|pass| point(index, pass)).collect();
-        Dataset::new(DatasetKind::Bars { thickness }, Paint::Series(index), points).named(*place)
+        Dataset::new(DatasetKind::Bars { thickness }, Paint::Series(index), points).with_name(*place)
     };
     let top = passes.iter().map(|pass| pass.time_ms).fold(0.0, f64::max);
     let more = all.len() - rows.len();

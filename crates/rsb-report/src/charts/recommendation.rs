@@ -178,7 +178,7 @@ pub(crate) mod tests {
         }
     }
 
-    fn said(models: Vec<ModelAdvice>) -> Vec<(f64, f64, String)> {
+    fn chart_points(models: Vec<ModelAdvice>) -> Vec<(f64, f64, String)> {
         let document = RecommendDocument { format_version: 1, goal: "latency".to_owned(), currency: None, models };
         let chart = recommendation(&document).unwrap();
         let points = chart.datasets.iter().flat_map(|dataset| &dataset.points);
@@ -189,19 +189,19 @@ pub(crate) mod tests {
     fn a_field_names_a_place_only_where_all_its_models_agree() {
         let winner = |best: &[&str]| advice("vision", "tiny", ModelChoice::Winner, best);
         let agreed = vec![winner(&["openvino", "pytorch"]), winner(&["openvino", "pytorch"])];
-        assert_eq!(said(agreed), [(0.0, 0.0, "openvino".to_owned())]);
+        assert_eq!(chart_points(agreed), [(0.0, 0.0, "openvino".to_owned())]);
         let torn = vec![winner(&["openvino", "pytorch"]), winner(&["pytorch", "openvino"])];
-        assert_eq!(said(torn), [(0.0, 0.0, "no clear winner of 2".to_owned())]);
+        assert_eq!(chart_points(torn), [(0.0, 0.0, "no clear winner of 2".to_owned())]);
         let alone = advice("vision", "large", ModelChoice::OnlyOne, &["pytorch"]);
         let unknown = advice("rag", "tiny", ModelChoice::Unknown, &[]);
-        assert_eq!(said(vec![alone, unknown]), [(1.0, 0.0, "pytorch (only one)".to_owned())]);
+        assert_eq!(chart_points(vec![alone, unknown]), [(1.0, 0.0, "pytorch (only one)".to_owned())]);
     }
 
     #[test]
     fn what_tells_places_apart_is_said_and_nothing_else() {
         let mut two = advice("vision", "tiny", ModelChoice::Winner, &["pytorch"]);
         two.candidates.push(candidate("other", "pytorch"));
-        assert_eq!(said(vec![two]), [(0.0, 0.0, "pytorch box".to_owned())]);
+        assert_eq!(chart_points(vec![two]), [(0.0, 0.0, "pytorch box".to_owned())]);
         assert!(
             recommendation(&RecommendDocument {
                 format_version: 1,

@@ -5,7 +5,7 @@ use rsb_model::{BenchmarkResult, Run};
 use super::lines::dtype_paint;
 use super::{axis, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{benchmark_of, device_of, measured};
+use crate::label::{benchmark_of, device_of, measured_results};
 use crate::number::format_quantity;
 
 /// A case on the chart.
@@ -26,7 +26,7 @@ struct MemoryRoof {
 /// A chart for each device, and number of its threads, with cases whose arithmetic intensity is known.
 pub fn roofline(run: &Run) -> Vec<Chart> {
     let mut devices: Vec<String> = Vec::new();
-    for result in measured(run) {
+    for result in measured_results(run) {
         let device = device(result);
         if !devices.contains(&device) {
             devices.push(device);
@@ -63,12 +63,12 @@ fn works<'a>(run: &'a Run, wanted: &str) -> Vec<Work<'a>> {
             result,
         })
     };
-    measured(run).filter(|result| device(result) == wanted).filter_map(work).collect()
+    measured_results(run).filter(|result| device(result) == wanted).filter_map(work).collect()
 }
 
 /// The hardware's own figure where it is known, else the best that was measured at the largest size.
 fn memory_roof(run: &Run, wanted: &str) -> Option<MemoryRoof> {
-    let own = || measured(run).filter(|result| device(result) == wanted);
+    let own = || measured_results(run).filter(|result| device(result) == wanted);
     let known = own().filter_map(|result| number(result, "peak_bandwidth_gb_s")).reduce(f64::max);
     if let Some(gb_s) = known {
         return Some(MemoryRoof { gb_s, how: "the hardware's own" });
@@ -156,13 +156,13 @@ fn roofs(x_axis: &crate::chart::Axis, memory: Option<&MemoryRoof>, peaks: &[(&st
         let end = peaks.first().and_then(|(_, peak)| ridge(*peak)).unwrap_or(last);
         let points = vec![Point::at(first, first * memory.gb_s), Point::at(end, end * memory.gb_s)];
         let name = format!("memory, {}", format_quantity(memory.gb_s, "GB/s"));
-        datasets.push(Dataset::new(DatasetKind::Path, Paint::DeviceCopy, points).named(name));
+        datasets.push(Dataset::new(DatasetKind::Path, Paint::DeviceCopy, points).with_name(name));
     }
     for (dtype, peak) in peaks {
         let points = vec![Point::at(ridge(*peak).unwrap_or(first), *peak), Point::at(last, *peak)];
         let of_type = if peaks.len() > 1 { format!(" in {dtype}") } else { String::new() };
         let name = format!("arithmetic{of_type}, {}", format_quantity(*peak, "GFLOP/s"));
-        datasets.push(Dataset::new(DatasetKind::Path, Paint::Bad, points).named(name));
+        datasets.push(Dataset::new(DatasetKind::Path, Paint::Bad, points).with_name(name));
     }
     datasets
 }
@@ -183,7 +183,7 @@ fn marks(works: &[Work<'_>]) -> Vec<Dataset> {
             others += 1;
             Paint::Series(others - 1)
         });
-        datasets.push(Dataset::new(DatasetKind::Marks, paint, vec![point]).named(name));
+        datasets.push(Dataset::new(DatasetKind::Marks, paint, vec![point]).with_name(name));
     }
     datasets
 }

@@ -5,7 +5,7 @@ use rsb_model::{BenchmarkResult, Run};
 
 use super::axis;
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{Shortener, device_of, measured};
+use crate::label::{Shortener, device_of, measured_results};
 use crate::number::format_quantity;
 
 /// A column of a course, and what it is called.
@@ -49,7 +49,7 @@ fn chart(run: &Run, (column, what, unit): Quantity) -> Option<Chart> {
     let mut devices: Vec<String> = Vec::new();
     let (mut datasets, mut held_back, mut peak) = (Vec::new(), Vec::new(), None);
     let (mut first, mut last) = (f64::INFINITY, f64::NEG_INFINITY);
-    for result in measured(run) {
+    for result in measured_results(run) {
         let course = readings(run, result, column);
         if course.len() < 2 {
             continue;
@@ -73,14 +73,14 @@ fn chart(run: &Run, (column, what, unit): Quantity) -> Option<Chart> {
         let points = course.iter().map(|reading| Point::at(reading.second, reading.value)).collect();
         let path = Dataset::new(DatasetKind::Path, paint, points);
         // The first stretch of a GPU names it for all.
-        datasets.push(if known.is_none() { path.named(device.as_str()) } else { path });
+        datasets.push(if known.is_none() { path.with_name(device.as_str()) } else { path });
         if known.is_none() {
             devices.push(device);
         }
     }
     let (device, highest) = peak?;
     if !held_back.is_empty() {
-        datasets.push(Dataset::new(DatasetKind::Marks, Paint::Warning, held_back).named("held back"));
+        datasets.push(Dataset::new(DatasetKind::Marks, Paint::Warning, held_back).with_name("held back"));
     }
     Some(Chart {
         name: format!("sensors-{}", super::slug(column)),
@@ -103,7 +103,7 @@ mod tests {
     use crate::sample;
 
     /// Two cases of one GPU, a second apart: one by the telemetry beside it, one that watched the GPU itself.
-    fn watched() -> Run {
+    fn run_with_telemetry() -> Run {
         let mut run = sample::run();
         run.benchmarks.retain(|result| !result.results.is_empty());
         run.benchmarks.truncate(2);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_course_of_a_gpu_goes_over_its_cases_and_shows_where_it_was_held_back() {
-        let charts = sensors(&watched());
+        let charts = sensors(&run_with_telemetry());
         assert_eq!(charts.iter().map(|chart| chart.name.as_str()).collect::<Vec<_>>(), ["sensors-gpu-power-w"]);
         let chart = &charts[0];
         let shapes: Vec<(&str, usize)> =

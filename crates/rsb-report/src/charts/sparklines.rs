@@ -7,7 +7,7 @@ use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point
 use crate::number::{format_count, format_percent, format_quantity};
 
 /// More series than this are not drawn.
-const MOST: usize = 30;
+const MAX_SERIES: usize = 30;
 /// How much of its row a line takes.
 const HEIGHT: f64 = 0.8;
 
@@ -17,7 +17,7 @@ pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
     let mut all: Vec<&SeriesTrend> = series.iter().filter(|one| finite(one) > 1).collect();
     let newest = |one: &SeriesTrend| one.change_points.last().map(|point| point.timestamp);
     all.sort_by_key(|one| std::cmp::Reverse(newest(one)));
-    let rows = all.get(..all.len().min(MOST)).filter(|rows| !rows.is_empty())?;
+    let rows = all.get(..all.len().min(MAX_SERIES)).filter(|rows| !rows.is_empty())?;
     let longest = rows.iter().map(|one| one.values.len()).max()?;
     let lines = rows.iter().enumerate().map(|(row, one)| line(one, row as f64, longest));
     let left_out = match all.len() - rows.len() {

@@ -4,10 +4,10 @@ use rsb_model::{BenchmarkResult, Field, Run};
 
 use super::{axis, slug};
 use crate::chart::{Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{Shortener, benchmark_of, benchmarks, measured};
+use crate::label::{Shortener, benchmark_of, benchmarks, measured_results};
 
 /// More bars than this are not drawn.
-const MOST: usize = 40;
+const MAX_BARS: usize = 40;
 /// Fields that say how many times faster something is than its reference.
 const SPEEDUPS: [&str; 2] = ["speedup", "comparison_to_pytorch"];
 /// A change below this share is none.
@@ -27,12 +27,12 @@ pub fn speedups(run: &Run) -> Vec<Chart> {
 
 fn bars(run: &Run, benchmark: &str, field: &Field) -> Option<Chart> {
     let names = Shortener::of_run(run);
-    let own = measured(run).filter(|result| benchmark_of(result) == benchmark);
+    let own = measured_results(run).filter(|result| benchmark_of(result) == benchmark);
     let value = |result: &BenchmarkResult| {
         result.fields()?.number(field.name).filter(|value| value.is_finite() && *value > 0.0)
     };
     let rows: Vec<(&str, f64)> =
-        own.filter_map(|result| Some((names.case(&result.benchmark_id), value(result)?))).take(MOST).collect();
+        own.filter_map(|result| Some((names.case(&result.benchmark_id), value(result)?))).take(MAX_BARS).collect();
     let top = rows.iter().map(|(_, speedup)| *speedup).fold(1.0, f64::max);
     if rows.is_empty() {
         return None;
@@ -40,7 +40,7 @@ fn bars(run: &Run, benchmark: &str, field: &Field) -> Option<Chart> {
     let group = |paint: Paint, name: &str, is_own: fn(f64) -> bool| {
         let own = rows.iter().enumerate().filter(|(_, (_, speedup))| is_own(*speedup));
         let points = own.map(|(row, (_, speedup))| Point::at(*speedup, row as f64).saying(times(*speedup)));
-        Dataset::new(DatasetKind::Bars { thickness: 0.62 }, paint, points.collect()).named(name)
+        Dataset::new(DatasetKind::Bars { thickness: 0.62 }, paint, points.collect()).with_name(name)
     };
     let reference = Dataset::new(DatasetKind::Rules, Paint::Faded, vec![Point::at(1.0, 0.0).saying("reference")]);
     Some(Chart {
@@ -66,7 +66,7 @@ const RESOURCES: [&str; 3] = ["threads", "num_gpus", "num_ranks"];
 const LINES: usize = 8;
 
 /// Cases that differ by one resource alone, by how much of it they have, against the one with the least.
-struct Scaled<'a> {
+struct ScalingLine<'a> {
     name: String,
     /// The resource, how many times as fast as with the least.
     points: Vec<(f64, f64)>,
@@ -78,7 +78,7 @@ pub fn scaling(run: &Run) -> Vec<Chart> {
     let mut charts = Vec::new();
     for resource in RESOURCES {
         for benchmark in benchmarks(run) {
-            let lines = scaled(run, benchmark, resource);
+            let lines = scaling_lines(run, benchmark, resource);
             charts.extend(scaling_chart(resource, benchmark, &lines));
         }
     }
@@ -86,10 +86,10 @@ pub fn scaling(run: &Run) -> Vec<Chart> {
 }
 
 /// Without the resource, ids are of one series.
-fn scaled<'a>(run: &'a Run, benchmark: &'a str, resource: &str) -> Vec<Scaled<'a>> {
+fn scaling_lines<'a>(run: &'a Run, benchmark: &'a str, resource: &str) -> Vec<ScalingLine<'a>> {
     let names = Shortener::of_run(run);
     let mut groups: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
-    for result in measured(run).filter(|result| benchmark_of(result) == benchmark) {
+    for result in measured_results(run).filter(|result| benchmark_of(result) == benchmark) {
         let figures = result.fields().and_then(|fields| Some((fields.number(resource)?, speed(result)?)));
         let Some((count, speed)) = figures.filter(|(count, speed)| *count >= 1.0 && speed.is_finite()) else {
             continue;
@@ -109,7 +109,7 @@ fn scaled<'a>(run: &'a Run, benchmark: &'a str, resource: &str) -> Vec<Scaled<'a
         let (count, least) = points.first().copied().filter(|_| distinct && points.len() > 1)?;
         // With the least there is as many times as much as there is of the resource: 2 GPUs count as 2.
         let points = points.iter().map(|(of, speed)| (*of, count * speed / least)).collect();
-        Some(Scaled { name, points, benchmark })
+        Some(ScalingLine { name, points, benchmark })
     };
     groups.into_iter().filter_map(relative).take(LINES).collect()
 }
@@ -137,17 +137,17 @@ fn speed(result: &BenchmarkResult) -> Option<f64> {
     rate.iter().find_map(|name| fields.number(name)).or_else(|| crate::label::time_ns(result).map(f64::recip))
 }
 
-fn scaling_chart(resource: &str, benchmark: &str, lines: &[Scaled<'_>]) -> Option<Chart> {
+fn scaling_chart(resource: &str, benchmark: &str, lines: &[ScalingLine<'_>]) -> Option<Chart> {
     let counts = || lines.iter().flat_map(|line| &line.points).map(|(count, _)| *count);
     let (first, last) = (counts().reduce(f64::min)?, counts().reduce(f64::max)?);
     let top = lines.iter().flat_map(|line| &line.points).map(|(_, speed)| *speed).fold(last, f64::max);
     let what = resource.trim_start_matches("num_");
     let ideal = Dataset::new(DatasetKind::Path, Paint::Faded, vec![Point::at(first, first), Point::at(last, last)]);
-    let mut datasets = vec![ideal.named("ideal")];
+    let mut datasets = vec![ideal.with_name("ideal")];
     for (index, line) in lines.iter().enumerate() {
         let points = line.points.iter().map(|(count, speed)| Point::at(*count, *speed).saying(times(*speed)));
         let name = if line.name.is_empty() { line.benchmark } else { &line.name };
-        datasets.push(Dataset::new(DatasetKind::Line, Paint::Series(index), points.collect()).named(name));
+        datasets.push(Dataset::new(DatasetKind::Line, Paint::Series(index), points.collect()).with_name(name));
     }
     Some(Chart {
         name: slug(&format!("scaling-{benchmark}-{resource}")),

@@ -4,33 +4,33 @@ use rsb_model::{BenchmarkResult, Run};
 
 use super::{axis, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{Shortener, benchmark_of, benchmarks, measured};
+use crate::label::{Shortener, benchmark_of, benchmarks, measured_results};
 use crate::number::format_quantity;
 
 /// More stacks than this are not drawn.
-const MOST: usize = 30;
+const MAX_STACKS: usize = 30;
 
 /// A part of a whole: what it is called, how it looks, and how large it is in a case.
 type Part = (&'static str, Paint, fn(&BenchmarkResult) -> Option<f64>);
 
 /// Parts that make up a whole.
-struct Whole {
+struct StackSpec {
     name: &'static str,
     title: &'static str,
     unit: &'static str,
     parts: &'static [Part],
 }
 
-fn recorded(result: &BenchmarkResult, name: &str) -> Option<f64> {
+fn finite_number(result: &BenchmarkResult, name: &str) -> Option<f64> {
     result.fields()?.number(name).filter(|value| value.is_finite())
 }
 
 fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
-    recorded(result, name).filter(|value| *value >= 0.0)
+    finite_number(result, name).filter(|value| *value >= 0.0)
 }
 
 /// What a training step spends its time on.
-const STEP: Whole = Whole {
+const STEP: StackSpec = StackSpec {
     name: "step",
     title: "time of a training step",
     unit: "ms",
@@ -48,7 +48,7 @@ fn step(result: &BenchmarkResult, name: &str) -> Option<f64> {
 }
 
 /// What the devices of a training step compute, and what they wait for each other.
-const COMMUNICATION: Whole = Whole {
+const COMMUNICATION: StackSpec = StackSpec {
     name: "communication",
     title: "computing and communication of a training step",
     unit: "ms",
@@ -69,19 +69,21 @@ fn whole_step(result: &BenchmarkResult) -> Option<f64> {
 }
 
 /// What a rank holds, and what it need not hold as others do.
-const ZERO: Whole = Whole {
+const ZERO: StackSpec = StackSpec {
     name: "zero-memory",
     title: "weights and optimizer of one rank",
     unit: "MB",
     parts: &[
-        ("held", Paint::Series(0), |result| recorded(result, "memory_saved_gb").and(number(result, "memory_used_mb"))),
+        ("held", Paint::Series(0), |result| {
+            finite_number(result, "memory_saved_gb").and(number(result, "memory_used_mb"))
+        }),
         // Without sharing it is zero, give or take what the state of the optimizer is padded by.
-        ("saved", Paint::Faded, |result| Some(recorded(result, "memory_saved_gb")?.max(0.0) * 1e3)),
+        ("saved", Paint::Faded, |result| Some(finite_number(result, "memory_saved_gb")?.max(0.0) * 1e3)),
     ],
 };
 
 /// What holds the memory of a model that answers.
-const MODEL: Whole = Whole {
+const MODEL: StackSpec = StackSpec {
     name: "memory",
     title: "what holds the memory",
     unit: "MB",
@@ -95,7 +97,7 @@ const MODEL: Whole = Whole {
 };
 
 /// What holds the memory of a training step when it holds most.
-const TRAINING: Whole = Whole {
+const TRAINING: StackSpec = StackSpec {
     name: "training-memory",
     title: "what holds the memory of a training step at its peak",
     unit: "MB",
@@ -109,7 +111,7 @@ const TRAINING: Whole = Whole {
 };
 
 /// Stacks of the memory and of the time of training steps, a chart for each benchmark that has them.
-pub fn stacked(run: &Run) -> Vec<Chart> {
+pub fn stacked_charts(run: &Run) -> Vec<Chart> {
     [ZERO, STEP, COMMUNICATION].iter().flat_map(|whole| of_whole(run, whole)).collect()
 }
 
@@ -118,17 +120,17 @@ pub fn memory_breakdown(run: &Run) -> Vec<Chart> {
     [MODEL, TRAINING, ZERO].iter().flat_map(|whole| of_whole(run, whole)).collect()
 }
 
-fn of_whole(run: &Run, whole: &Whole) -> Vec<Chart> {
+fn of_whole(run: &Run, whole: &StackSpec) -> Vec<Chart> {
     benchmarks(run).into_iter().filter_map(|benchmark| chart(run, benchmark, whole)).collect()
 }
 
-fn chart(run: &Run, benchmark: &str, whole: &Whole) -> Option<Chart> {
+fn chart(run: &Run, benchmark: &str, whole: &StackSpec) -> Option<Chart> {
     let names = Shortener::of_run(run);
     let sizes =
         |result: &BenchmarkResult| whole.parts.iter().map(|(.., size)| size(result)).collect::<Option<Vec<f64>>>();
-    let own = measured(run).filter(|result| benchmark_of(result) == benchmark);
+    let own = measured_results(run).filter(|result| benchmark_of(result) == benchmark);
     let rows: Vec<(&str, Vec<f64>)> =
-        own.filter_map(|result| Some((names.case(&result.benchmark_id), sizes(result)?))).take(MOST).collect();
+        own.filter_map(|result| Some((names.case(&result.benchmark_id), sizes(result)?))).take(MAX_STACKS).collect();
     let top = rows.iter().map(|(_, sizes)| sizes.iter().sum::<f64>()).fold(0.0, f64::max);
     if top <= 0.0 {
         return None;
@@ -141,7 +143,7 @@ fn chart(run: &Run, benchmark: &str, whole: &Whole) -> Option<Chart> {
             Point::at(from + size, row as f64).over(from, from + size).saying(whole_text.unwrap_or_default())
         };
         let points = rows.iter().enumerate().map(point).collect();
-        Dataset::new(DatasetKind::Bars { thickness: 0.62 }, *paint, points).named(*name)
+        Dataset::new(DatasetKind::Bars { thickness: 0.62 }, *paint, points).with_name(*name)
     };
     Some(Chart {
         name: slug(&format!("stacked-{}-{benchmark}", whole.name)),

@@ -172,7 +172,7 @@ fn a_chart_has_at_most_eight_lines() {
     let titles: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
     assert!(titles.iter().any(|title| title.ends_with("2 threads")) && titles[0] != titles[1], "{titles:?}");
     for chart in &charts {
-        assert!(chart.named().count() <= 8);
+        assert!(chart.legend_datasets().count() <= 8);
         check_inside(chart);
     }
 }
@@ -282,14 +282,14 @@ fn rates(of: &[(&'static str, [f64; 3])]) -> Run {
 
 /// The height of every mark over the lower edge of a frame of 310 pixels.
 fn heights(chart: &Chart) -> Vec<f64> {
-    let marks = chart.named().flat_map(|dataset| &dataset.points);
+    let marks = chart.legend_datasets().flat_map(|dataset| &dataset.points);
     marks.map(|point| 310.0 * chart.y_axis.share(point.y)).collect()
 }
 
 #[test]
 fn what_would_lie_on_the_axis_takes_a_log_axis() {
     let wide = throughput_by_size(&rates(&[("copy", [200.0, 180.0, 160.0]), ("read", [0.3, 0.9, 2.0])])).remove(0);
-    assert_eq!((wide.y_axis.scale, wide.named().count()), (AxisScale::Log, 2));
+    assert_eq!((wide.y_axis.scale, wide.legend_datasets().count()), (AxisScale::Log, 2));
     assert!(wide.subtitle.contains("logarithmic"), "{}", wide.subtitle);
     let heights = heights(&wide);
     assert_eq!(heights.len(), 6);
@@ -309,7 +309,8 @@ fn a_line_joins_points_that_differ_by_size_alone() {
     twin.results = vec![std::mem::take(&mut twin.results).remove(0).with("bandwidth_gb_s", 50.0)];
     run.benchmarks.push(twin);
     let chart = throughput_by_size(&run).remove(0);
-    let kinds: Vec<(&str, DatasetKind)> = chart.named().map(|dataset| (dataset.name.as_str(), dataset.kind)).collect();
+    let kinds: Vec<(&str, DatasetKind)> =
+        chart.legend_datasets().map(|dataset| (dataset.name.as_str(), dataset.kind)).collect();
     assert_eq!(kinds, [("copy", DatasetKind::Marks), ("read", DatasetKind::Line)]);
     let last = run.benchmarks.len() - 1;
     for (index, result) in run.benchmarks.iter_mut().enumerate() {
@@ -317,7 +318,8 @@ fn a_line_joins_points_that_differ_by_size_alone() {
         result.results = vec![fields.with("host_memory", if index == last { "pageable" } else { "pinned" })];
     }
     let chart = throughput_by_size(&run).remove(0);
-    let kinds: Vec<(&str, DatasetKind)> = chart.named().map(|dataset| (dataset.name.as_str(), dataset.kind)).collect();
+    let kinds: Vec<(&str, DatasetKind)> =
+        chart.legend_datasets().map(|dataset| (dataset.name.as_str(), dataset.kind)).collect();
     let named = [
         ("copy, pinned", DatasetKind::Line),
         ("read, pinned", DatasetKind::Line),
@@ -329,12 +331,13 @@ fn a_line_joins_points_that_differ_by_size_alone() {
 #[test]
 fn the_legend_names_nothing_that_cannot_be_seen() {
     let chart = throughput_by_size(&rates(&[("copy", [200.0, 18.0, 1.0]), ("read", [0.0; 3])])).remove(0);
-    assert_eq!(chart.named().map(|dataset| dataset.name.as_str()).collect::<Vec<_>>(), ["copy"]);
+    assert_eq!(chart.legend_datasets().map(|dataset| dataset.name.as_str()).collect::<Vec<_>>(), ["copy"]);
     assert!(chart.subtitle.ends_with("; 3 cases with no throughput are not drawn"), "{}", chart.subtitle);
     assert!(!drawn(&chart).contains("read"));
     let mut result = sample::comparison();
     result.comparisons.retain(|each| each.verdict == Verdict::Regressed);
-    let names: Vec<String> = comparison(&result).unwrap().named().map(|dataset| dataset.name.clone()).collect();
+    let names: Vec<String> =
+        comparison(&result).unwrap().legend_datasets().map(|dataset| dataset.name.clone()).collect();
     assert_eq!(names, ["Regressed", "threshold"]);
 }
 

@@ -36,8 +36,8 @@ pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> 
     // Marks that touch each other say nothing.
     let kind = if points.len() > MARKED { DatasetKind::Path } else { DatasetKind::Line };
     let name = if is_thinned { "lowest and highest of neighboring runs" } else { "one run" };
-    datasets.push(Dataset::new(kind, Paint::Plain, points).named(name));
-    datasets.extend(suspected(series, &window));
+    datasets.push(Dataset::new(kind, Paint::Plain, points).with_name(name));
+    datasets.extend(suspected_marks(series, &window));
     Some(Chart {
         name: slug(&format!("trend-{}-{}", series.id, series.metric)),
         title: format!("{}: {}", crate::trend::short(&series.id), series.metric),
@@ -94,7 +94,7 @@ fn stretches(series: &SeriesTrend) -> Vec<(usize, usize, f64)> {
     }
     stretches.extend(series.change_points.last().map(|last| (from, series.values.len(), last.after)));
     if stretches.is_empty() {
-        let mut sorted: Vec<f64> = sampled(&series.values).filter(|value| value.is_finite()).collect();
+        let mut sorted: Vec<f64> = subsample(&series.values).filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         stretches.extend(quantile_of_sorted(&sorted, 0.5).map(|middle| (0, series.values.len(), middle)));
     }
@@ -102,7 +102,7 @@ fn stretches(series: &SeriesTrend) -> Vec<(usize, usize, f64)> {
 }
 
 /// All of few values; of very many every so many-th one, which tells quantiles as well.
-fn sampled(values: &[f64]) -> impl Iterator<Item = f64> {
+fn subsample(values: &[f64]) -> impl Iterator<Item = f64> {
     const ENOUGH: usize = 20_000;
     values.iter().copied().step_by(values.len().div_ceil(ENOUGH).max(1))
 }
@@ -114,7 +114,7 @@ const FEWEST: usize = 5;
 /// too short to tell. Of the levels those parts are drawn that lie in the window.
 fn noise(series: &SeriesTrend, stretches: &[(usize, usize, f64)], window: &Range<usize>) -> Option<Dataset> {
     let around = stretches.iter().flat_map(|&(from, to, level)| {
-        sampled(series.values.get(from..to).unwrap_or_default()).map(move |value| value / level - 1.0)
+        subsample(series.values.get(from..to).unwrap_or_default()).map(move |value| value / level - 1.0)
     });
     let mut around: Vec<f64> = around.filter(|share| share.is_finite()).collect();
     if around.len() < FEWEST {
@@ -133,15 +133,15 @@ fn noise(series: &SeriesTrend, stretches: &[(usize, usize, f64)], window: &Range
     let points: Vec<Point> = points
         .filter(|point| point.y.is_finite() && point.error.is_some_and(|[low, high]| (high - low).is_finite()))
         .collect();
-    is_level.then(|| Dataset::new(DatasetKind::Band, Paint::Faded, points).named("nine in ten runs of a level"))
+    is_level.then(|| Dataset::new(DatasetKind::Band, Paint::Faded, points).with_name("nine in ten runs of a level"))
 }
 
 /// The newest runs where they do not fit the level before them and are too few to be one.
-fn suspected(series: &SeriesTrend, window: &Range<usize>) -> Option<Dataset> {
+fn suspected_marks(series: &SeriesTrend, window: &Range<usize>) -> Option<Dataset> {
     let from = series.suspected.first()?.index.max(window.start);
     let values = series.values.iter().enumerate().take(window.end).skip(from);
     let points = values.filter(|(_, value)| value.is_finite()).map(|(run, value)| Point::at(run as f64 + 1.0, *value));
-    Some(Dataset::new(DatasetKind::Marks, Paint::Caution, points.collect()).named("not yet a level"))
+    Some(Dataset::new(DatasetKind::Marks, Paint::Caution, points.collect()).with_name("not yet a level"))
 }
 
 /// A line at each level, and a rule at each change with how much it was, as far as they lie in the window.

@@ -5,7 +5,7 @@ use rsb_model::record::Comparison;
 use rsb_model::shown::shorten;
 use rsb_model::{Better, ComparisonResult, ReasonCode};
 
-use super::finding::{FindingKind, GateFinding, Group, findings, grouped, names};
+use super::finding::{FindingKind, GateFinding, Group, findings, group_findings, names};
 use crate::comparison::{Detail, verdict_sentence, worsening};
 use crate::label::Shortener;
 use crate::markdown::escape;
@@ -34,7 +34,7 @@ pub(super) fn write(result: &ComparisonResult, detail: Detail) -> String {
     out.push_str(&counts(&all, detail));
     out.push_str(&new(result));
     out.extend(result.notes.iter().take(LISTED).map(|note| format!("- Note: {}\n", text(&note.text, REASON))));
-    out.push_str(&aims(result));
+    out.push_str(&targets_section(result));
     out.trim_end().to_owned() + "\n"
 }
 
@@ -48,7 +48,7 @@ fn table(all: &[GateFinding<'_>], detail: Detail) -> String {
     let names = names(all);
     let kinds = [FindingKind::Regressed, FindingKind::NoVerdict, FindingKind::Improved, FindingKind::Unchanged];
     let shown = kinds.into_iter().filter(|kind| *kind != FindingKind::Unchanged || detail == Detail::Full);
-    let groups: Vec<Group<'_, '_>> = shown.flat_map(|kind| grouped(all, kind)).collect();
+    let groups: Vec<Group<'_, '_>> = shown.flat_map(|kind| group_findings(all, kind)).collect();
     if groups.is_empty() {
         return String::new();
     }
@@ -149,7 +149,7 @@ fn new(result: &ComparisonResult) -> String {
     format!("- New, without a baseline:\n{listed}{more}")
 }
 
-fn aims(result: &ComparisonResult) -> String {
+fn targets_section(result: &ComparisonResult) -> String {
     let whole = targets::markdown(&result.threshold_checks);
     match whole.len() {
         0 => whole,

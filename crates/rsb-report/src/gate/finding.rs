@@ -42,7 +42,7 @@ impl<'a> GateFinding<'a> {
         Self { verdict: row.verdict, code: row.reason_code, reason, id: Some(&row.id), row: Some(row) }
     }
 
-    fn vanished(id: &'a CaseId) -> Self {
+    fn from_missing(id: &'a CaseId) -> Self {
         let reason = "the baseline has it and the run does not: run it, or save a new baseline if it is gone for good";
         let (verdict, code) = (Verdict::Inconclusive, ReasonCode::Missing);
         Self { verdict, code, reason: reason.into(), id: Some(id), row: None }
@@ -90,7 +90,7 @@ impl<'a> GateFinding<'a> {
 pub(super) fn findings(result: &ComparisonResult) -> Vec<GateFinding<'_>> {
     let mut all: Vec<GateFinding<'_>> = by_importance(result).into_iter().map(GateFinding::of).collect();
     let told: HashSet<&CaseId> = result.comparisons.iter().map(|row| &row.id).collect();
-    all.extend(result.missing.iter().filter(|id| !told.contains(id)).map(GateFinding::vanished));
+    all.extend(result.missing.iter().filter(|id| !told.contains(id)).map(GateFinding::from_missing));
     let whole = GateFinding::whole(result);
     let fails = matches!(whole.kind(), FindingKind::Regressed | FindingKind::NoVerdict);
     if fails && all.iter().all(|finding| finding.kind() != whole.kind()) {
@@ -106,7 +106,7 @@ pub(super) struct Group<'f, 'a> {
 }
 
 /// Those of `kind`. What has no verdict for one common reason is one group; everything else stands alone.
-pub(super) fn grouped<'f, 'a>(all: &'f [GateFinding<'a>], kind: FindingKind) -> Vec<Group<'f, 'a>> {
+pub(super) fn group_findings<'f, 'a>(all: &'f [GateFinding<'a>], kind: FindingKind) -> Vec<Group<'f, 'a>> {
     let mut groups: Vec<Group<'f, 'a>> = Vec::new();
     let mut known: HashMap<(Verdict, &str), usize> = HashMap::new();
     for finding in all.iter().filter(|finding| finding.kind() == kind) {

@@ -3,7 +3,7 @@
 
 use rsb_model::ComparisonResult;
 
-use super::finding::{FindingKind, Group, findings, grouped, names};
+use super::finding::{FindingKind, Group, findings, group_findings, names};
 use crate::comparison::verdict_sentence;
 use crate::label::Shortener;
 use crate::number::format_count;
@@ -25,7 +25,7 @@ pub(super) fn write(result: &ComparisonResult) -> String {
     ];
     let (mut out, mut hidden) = (String::new(), 0);
     for (kind, level, most) in levels {
-        let groups = grouped(&all, kind);
+        let groups = group_findings(&all, kind);
         out.extend(groups.iter().take(most).map(|group| annotation(level, group, &names)));
         hidden += groups.iter().skip(most).map(|group| group.count).sum::<usize>();
     }

@@ -21,7 +21,7 @@ pub(super) fn write(result: &ComparisonResult) -> String {
     out.push_str(&properties(result));
     out.extend(all.iter().map(case));
     // Both schemas are met only when these two stand last, empty or not.
-    out.push_str(&format!("    <system-out>{}</system-out>\n", escape(&told(result))));
+    out.push_str(&format!("    <system-out>{}</system-out>\n", escape(&summarize(result))));
     out.push_str("    <system-err></system-err>\n  </testsuite>\n</testsuites>\n");
     out
 }
@@ -93,7 +93,7 @@ fn seconds(row: &Comparison) -> Option<f64> {
     (is_time && seconds.is_finite() && seconds >= 0.0).then_some(seconds)
 }
 
-fn told(result: &ComparisonResult) -> String {
+fn summarize(result: &ComparisonResult) -> String {
     let new: Vec<&str> = result.new.iter().map(CaseId::as_str).collect();
     let mut lines = vec![verdict_sentence(result).1];
     if !new.is_empty() {

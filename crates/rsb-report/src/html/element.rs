@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_table_names_its_rows_and_columns() {
         let mut rows = Table::new([Column::left("verdict"), Column::elided("case"), Column::right("change")]);
-        rows.push([Cell::toned("Regressed", Tone::Bad), "a<b".into(), Cell::toned("+3 %", Tone::Bad)]);
+        rows.push([Cell::with_tone("Regressed", Tone::Bad), "a<b".into(), Cell::with_tone("+3 %", Tone::Bad)]);
         rows.note("look at `x`");
         let html = table(&rows, "one \"two\"");
         for part in [

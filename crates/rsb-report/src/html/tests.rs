@@ -214,7 +214,7 @@ fn large(cases: usize) -> (Run, ComparisonResult) {
         format!("cpu_performance/{benchmark}/cpu:0/f32/{at}x1024x1024/stores=non-temporal")
     };
     let fields = Fields::new().with("gflops", 88.0).with("roofline_percent", 71.0);
-    let measured = sample::measured(&id(0), 5e6, &fields);
+    let measured = sample::measured_case(&id(0), 5e6, &fields);
     let case = |at: usize| {
         let id: CaseId = id(at).parse().unwrap();
         BenchmarkResult { category: id.benchmark().map(str::to_owned), benchmark_id: id, ..measured.clone() }

@@ -1,14 +1,14 @@
 //! Charts with a scale on both axes: lines, marks, columns, bands.
 
 use super::grid::{CharGrid, Dots};
-use super::{Line, Place, bars, head};
+use super::{Line, PictureArea, bars, head};
 use crate::chart::{Chart, Dataset, DatasetKind, Paint, Point};
 use crate::style::{clean, columns};
 
 /// A drawing without this many lines says nothing.
 const LOWEST: usize = 4;
 
-pub(super) fn lines(chart: &Chart, place: Place) -> Vec<Line> {
+pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut lines = head::title(chart, place);
     let (labels, left) = y_labels(chart, place);
     let wide = place.width.saturating_sub(left);
@@ -38,13 +38,13 @@ pub(super) fn lines(chart: &Chart, place: Place) -> Vec<Line> {
 }
 
 /// The name of the vertical axis over it.
-fn y_title(chart: &Chart, place: Place) -> Vec<Line> {
+fn y_title(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let title = clean(&chart.y_axis.title);
-    if title.is_empty() { Vec::new() } else { vec![head::faded(place.glyphs.elide(&title, place.width))] }
+    if title.is_empty() { Vec::new() } else { vec![head::faded_line(place.glyphs.elide(&title, place.width))] }
 }
 
 /// The labels of the vertical axis with their coordinates, and the column at which the drawing begins.
-fn y_labels(chart: &Chart, place: Place) -> (Vec<(f64, String)>, usize) {
+fn y_labels(chart: &Chart, place: PictureArea) -> (Vec<(f64, String)>, usize) {
     let most = (place.width / 4).max(1);
     let labels = &chart.y_axis.labels;
     let cut: Vec<(f64, String)> =
@@ -56,7 +56,7 @@ fn y_labels(chart: &Chart, place: Place) -> (Vec<(f64, String)>, usize) {
 /// Where the drawing lies on its grid.
 struct Field<'a> {
     chart: &'a Chart,
-    place: Place,
+    place: PictureArea,
     left: usize,
     wide: usize,
     high: usize,
@@ -68,7 +68,7 @@ fn drawing(
     chart: &Chart,
     (labels, left): (Vec<(f64, String)>, usize),
     (wide, high): (usize, usize),
-    place: Place,
+    place: PictureArea,
 ) -> Vec<Line> {
     let (dots, grid) = (Dots::new(wide, high, place.glyphs), CharGrid::new(place.width, high));
     let mut field = Field { chart, place, left, wide, high, dots, grid };

@@ -1,6 +1,6 @@
 //! A field of characters to draw on, and a finer field of dots for lines. What lies outside is not drawn.
 
-use super::{Glyphs, Ink, Line};
+use super::{Glyphs, Line, StyledText};
 use crate::chart::Paint;
 use crate::style::clean;
 
@@ -86,7 +86,7 @@ fn line(spots: &[Spot]) -> Line {
         let paint = if glyph == ' ' { None } else { spot.paint };
         match line.last_mut() {
             Some(ink) if ink.paint == paint => ink.text.push(glyph),
-            _ => line.push(Ink { text: glyph.to_string(), paint }),
+            _ => line.push(StyledText { text: glyph.to_string(), paint }),
         }
     }
     line

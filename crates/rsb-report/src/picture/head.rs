@@ -1,20 +1,20 @@
 //! What stands around the drawing: title and subtitle, the horizontal axis, the words of rules, the legend.
 
 use super::grid::CharGrid;
-use super::{Ink, Line, Place};
+use super::{Line, PictureArea, StyledText};
 use crate::chart::{Axis, AxisScale, Chart, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::style::{clean, columns};
 
 fn plain(text: String) -> Line {
-    vec![Ink { text, paint: None }]
+    vec![StyledText { text, paint: None }]
 }
 
-pub(super) fn faded(text: String) -> Line {
-    vec![Ink { text, paint: Some(Paint::Faded) }]
+pub(super) fn faded_line(text: String) -> Line {
+    vec![StyledText { text, paint: Some(Paint::Faded) }]
 }
 
 /// Title and subtitle.
-pub(super) fn title(chart: &Chart, place: Place) -> Vec<Line> {
+pub(super) fn title(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut lines = vec![plain(place.glyphs.elide(&clean(&chart.title), place.width))];
     let subtitle = clean(&chart.subtitle);
     if !subtitle.trim().is_empty() && place.height >= 8 {
@@ -24,7 +24,7 @@ pub(super) fn title(chart: &Chart, place: Place) -> Vec<Line> {
         for (index, text) in broken.iter().take(kept).enumerate() {
             let goes_on = index + 1 == kept && broken.len() > kept;
             let text = if goes_on { format!("{text} {}", place.glyphs.pick('…', '~')) } else { text.clone() };
-            lines.push(faded(place.glyphs.cut(&text, place.width)));
+            lines.push(faded_line(place.glyphs.cut(&text, place.width)));
         }
     }
     lines
@@ -43,14 +43,14 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 /// In the place of a chart that cannot be drawn.
-pub(super) fn unfit(chart: &Chart, place: Place) -> Vec<Line> {
+pub(super) fn unfit(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut lines = title(chart, place);
-    lines.push(faded(place.glyphs.cut("not drawn: a figure in it is not finite", place.width)));
+    lines.push(faded_line(place.glyphs.cut("not drawn: a figure in it is not finite", place.width)));
     lines
 }
 
 /// The legend, in lines of `place.width`.
-pub(super) fn legend(chart: &Chart, place: Place) -> Vec<Line> {
+pub(super) fn legend(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     if chart.legend_position == Legend::Hidden {
         return lines;
@@ -63,13 +63,13 @@ pub(super) fn legend(chart: &Chart, place: Place) -> Vec<Line> {
         }
         let name = place.glyphs.elide(&clean(&dataset.name), room.saturating_sub(2));
         let ink = [
-            Ink { text: sample(dataset, fill, place).to_string(), paint: Some(dataset.paint) },
-            Ink { text: format!(" {name}"), paint: None },
+            StyledText { text: sample(dataset, fill, place).to_string(), paint: Some(dataset.paint) },
+            StyledText { text: format!(" {name}"), paint: None },
         ];
         let wide = 2 + columns(&name);
         match lines.last_mut() {
             Some(line) if used + 3 + wide <= room => {
-                line.push(Ink { text: "   ".to_owned(), paint: None });
+                line.push(StyledText { text: "   ".to_owned(), paint: None });
                 line.extend(ink);
                 used += 3 + wide;
             }
@@ -83,7 +83,7 @@ pub(super) fn legend(chart: &Chart, place: Place) -> Vec<Line> {
 }
 
 /// The character that stands for a dataset.
-fn sample(dataset: &Dataset, fill: char, place: Place) -> char {
+fn sample(dataset: &Dataset, fill: char, place: PictureArea) -> char {
     let glyphs = place.glyphs;
     match dataset.kind {
         DatasetKind::Line | DatasetKind::Marks | DatasetKind::Intervals => glyphs.marker(dataset.paint.marker()),
@@ -100,7 +100,7 @@ fn sample(dataset: &Dataset, fill: char, place: Place) -> char {
 }
 
 /// The axis under a drawing that begins at `left` and is `wide` columns wide: a line with ticks, labels, and the title.
-pub(super) fn x_axis(axis: &Axis, (left, wide): (usize, usize), place: Place) -> Vec<Line> {
+pub(super) fn x_axis(axis: &Axis, (left, wide): (usize, usize), place: PictureArea) -> Vec<Line> {
     let glyphs = place.glyphs;
     let mut grid = CharGrid::new(place.width, 3);
     grid.put((left.saturating_sub(1), 0), glyphs.pick('└', '+'), Paint::Faded);
@@ -140,7 +140,7 @@ pub(super) fn across(share: f64, wide: usize) -> usize {
 
 /// The words of the rules, over a drawing that begins at `left`: in a second line where there is no room in the first, and
 /// left out where there is none in either.
-pub(super) fn rule_words(chart: &Chart, (left, wide): (usize, usize), place: Place) -> Vec<Line> {
+pub(super) fn rule_words(chart: &Chart, (left, wide): (usize, usize), place: PictureArea) -> Vec<Line> {
     let mut grid = CharGrid::new(place.width, 2);
     let mut free = [0; 2];
     for (point, paint) in rules(chart) {

@@ -26,7 +26,7 @@ pub enum Glyphs {
 
 /// Characters of one paint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ink {
+pub struct StyledText {
     /// Without control characters.
     pub text: String,
     /// What they stand for; none is the terminal's own color.
@@ -37,17 +37,17 @@ pub struct Ink {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Picture {
     /// From top to bottom.
-    pub lines: Vec<Vec<Ink>>,
+    pub lines: Vec<Vec<StyledText>>,
 }
 
 impl Picture {
     /// For a terminal, a line end each, in the colors of the theme for dark grounds.
     pub fn text(&self, style: Style) -> String {
-        self.themed(style, &Theme::from(ThemeName::Dark))
+        self.themed_text(style, &Theme::from(ThemeName::Dark))
     }
 
     /// For a terminal, a line end each, in the colors of `theme`.
-    pub fn themed(&self, style: Style, theme: &Theme) -> String {
+    pub fn themed_text(&self, style: Style, theme: &Theme) -> String {
         let mut out = String::new();
         for line in &self.lines {
             for ink in line {
@@ -68,7 +68,7 @@ impl Picture {
 
 /// `chart` within `width` columns and `height` lines. A chart whose coordinates are not finite says so in its place.
 pub fn picture(chart: &Chart, width: usize, height: usize, glyphs: Glyphs) -> Picture {
-    let place = Place { width: width.min(MOST), height: height.min(MOST), glyphs };
+    let place = PictureArea { width: width.min(MAX_PICTURE_SIDE), height: height.min(MAX_PICTURE_SIDE), glyphs };
     let mut lines = if !chart.is_finite() {
         head::unfit(chart, place)
     } else if chart.y_axis.scale == AxisScale::Rows {
@@ -81,18 +81,18 @@ pub fn picture(chart: &Chart, width: usize, height: usize, glyphs: Glyphs) -> Pi
 }
 
 /// No picture is wider or taller, whatever room there is.
-const MOST: usize = 1000;
+const MAX_PICTURE_SIDE: usize = 1000;
 
 /// Where a picture goes.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct PictureArea {
     width: usize,
     height: usize,
     glyphs: Glyphs,
 }
 
 /// A line of a picture.
-type Line = Vec<Ink>;
+type Line = Vec<StyledText>;
 
 impl Glyphs {
     /// One of two characters.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::grid::{CharGrid, Dots};
-use super::{Glyphs, Line, Place, bars, head};
+use super::{Glyphs, Line, PictureArea, bars, head};
 use crate::chart::{AxisScale, Chart, Dataset, DatasetKind, Label, Paint, Point};
 use crate::names::shorten_names;
 use crate::style::{clean, columns};
@@ -13,14 +13,14 @@ type ByRow<'a> = Vec<BTreeMap<i64, Vec<&'a Point>>>;
 
 /// A line of the drawing: its row, and where in the row its bars stand.
 #[derive(Debug, Clone, Copy)]
-struct Lane {
+struct RowLine {
     row: i64,
     y: f64,
     /// Whether the row's label stands before it.
     first: bool,
 }
 
-pub(super) fn lines(chart: &Chart, place: Place) -> Vec<Line> {
+pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut lines = head::title(chart, place);
     let columns_of = columns_of(chart, place);
     let (left, wide) = (columns_of.left, columns_of.wide);
@@ -44,7 +44,7 @@ pub(super) fn lines(chart: &Chart, place: Place) -> Vec<Line> {
     lines.extend(drawing(chart, (&by_row, &shown), &columns_of, place));
     if left_out > 0 {
         let (rows, mark) = (if left_out == 1 { "row" } else { "rows" }, place.glyphs.pick('…', '~'));
-        lines.push(head::faded(place.glyphs.cut(&format!("{mark} {left_out} more {rows}"), place.width)));
+        lines.push(head::faded_line(place.glyphs.cut(&format!("{mark} {left_out} more {rows}"), place.width)));
     }
     lines.extend(foot);
     lines.extend(legend);
@@ -58,7 +58,7 @@ struct Share {
     beside: usize,
 }
 
-fn columns_of(chart: &Chart, place: Place) -> Share {
+fn columns_of(chart: &Chart, place: PictureArea) -> Share {
     let widest = chart.y_axis.labels.iter().map(|label| columns(&clean(&label.text))).max().unwrap_or(0);
     let left = widest.min((place.width * 2 / 5).max(1)) + 2;
     let texts = chart.datasets.iter().filter(|dataset| stands_beside(dataset));
@@ -69,7 +69,7 @@ fn columns_of(chart: &Chart, place: Place) -> Share {
 }
 
 /// The label `text` in `room` columns, unlike every other of `labels`.
-fn fitted(text: &str, labels: &[Label], glyphs: Glyphs, room: usize) -> String {
+fn fit_label(text: &str, labels: &[Label], glyphs: Glyphs, room: usize) -> String {
     let short = shorten_names(labels.iter().map(|label| label.text.as_str()), room);
     let text = short.get(text).cloned().unwrap_or_else(|| clean(text));
     text.replace('…', &glyphs.pick('…', '~').to_string())
@@ -101,11 +101,11 @@ fn rows_of(dataset: &Dataset) -> BTreeMap<i64, Vec<&Point>> {
 }
 
 /// The lines to draw, as many as there is `room` for, and how many rows are left out.
-fn lanes(chart: &Chart, by_row: &ByRow<'_>, room: usize) -> (Vec<Lane>, usize) {
+fn lanes(chart: &Chart, by_row: &ByRow<'_>, room: usize) -> (Vec<RowLine>, usize) {
     let [low, high] = chart.y_axis.bounds;
     let (first, last) = (low.ceil() as i64, high.floor() as i64);
     let count = usize::try_from(last.saturating_sub(first).saturating_add(1)).unwrap_or(0);
-    let mut lanes: Vec<Lane> = Vec::new();
+    let mut lanes: Vec<RowLine> = Vec::new();
     let mut shown = 0;
     for row in (first..=last).take(room) {
         let own = of_row(row, chart, by_row);
@@ -125,7 +125,7 @@ fn lanes(chart: &Chart, by_row: &ByRow<'_>, room: usize) -> (Vec<Lane>, usize) {
     (lanes, count - shown)
 }
 
-fn of_row(row: i64, chart: &Chart, by_row: &ByRow<'_>) -> Vec<Lane> {
+fn of_row(row: i64, chart: &Chart, by_row: &ByRow<'_>) -> Vec<RowLine> {
     let is_bar = |dataset: &Dataset| matches!(dataset.kind, DatasetKind::Bars { .. } | DatasetKind::Tracks { .. });
     let bars = chart.datasets.iter().zip(by_row).filter(|(dataset, _)| is_bar(dataset));
     let mut places: Vec<f64> = bars.filter_map(|(_, rows)| rows.get(&row)).flatten().map(|point| point.y).collect();
@@ -134,18 +134,18 @@ fn of_row(row: i64, chart: &Chart, by_row: &ByRow<'_>) -> Vec<Lane> {
     if places.is_empty() {
         places.push(row as f64);
     }
-    places.iter().enumerate().map(|(index, &y)| Lane { row, y, first: index == 0 }).collect()
+    places.iter().enumerate().map(|(index, &y)| RowLine { row, y, first: index == 0 }).collect()
 }
 
 /// Where the drawing lies on its grid.
 struct Field<'a> {
     chart: &'a Chart,
-    place: Place,
+    place: PictureArea,
     share: &'a Share,
     grid: CharGrid,
 }
 
-fn drawing(chart: &Chart, (by_row, lanes): (&ByRow<'_>, &[Lane]), share: &Share, place: Place) -> Vec<Line> {
+fn drawing(chart: &Chart, (by_row, lanes): (&ByRow<'_>, &[RowLine]), share: &Share, place: PictureArea) -> Vec<Line> {
     let mut field = Field { chart, place, share, grid: CharGrid::new(place.width, lanes.len()) };
     let fills = bars::fills(chart, place.glyphs);
     let mut dots = Dots::new(share.wide, lanes.len(), place.glyphs);
@@ -181,7 +181,7 @@ fn drawing(chart: &Chart, (by_row, lanes): (&ByRow<'_>, &[Lane]), share: &Share,
 }
 
 /// Whether a point is drawn in a line of its row: bars in their own, the rest in all.
-fn is_on(dataset: &Dataset, point: &Point, lane: Lane) -> bool {
+fn is_on(dataset: &Dataset, point: &Point, lane: RowLine) -> bool {
     match dataset.kind {
         DatasetKind::Bars { .. } | DatasetKind::Tracks { .. } => (point.y - lane.y).abs() < 1e-6,
         DatasetKind::Ticks | DatasetKind::Limits => true,
@@ -195,14 +195,14 @@ impl Field<'_> {
         self.share.left + head::across(self.chart.x_axis.share(value), self.share.wide)
     }
 
-    fn label(&mut self, line: usize, lane: Lane) {
+    fn label(&mut self, line: usize, lane: RowLine) {
         let (edge, glyphs) = (self.share.left - 1, self.place.glyphs);
         self.grid.put((edge, line), glyphs.pick('│', '|'), Paint::Faded);
         let labels = &self.chart.y_axis.labels;
         let label = labels.iter().find(|label| label.at.round() as i64 == lane.row).filter(|_| lane.first);
         if let Some(label) = label {
             let room = edge.saturating_sub(1);
-            let text = fitted(&label.text, labels, glyphs, room);
+            let text = fit_label(&label.text, labels, glyphs, room);
             let start = edge.saturating_sub(columns(&text) + 1);
             self.grid.text((start, line), &text, None::<Paint>);
         }

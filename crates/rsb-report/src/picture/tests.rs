@@ -41,7 +41,7 @@ fn chart(kind: DatasetKind, scale: AxisScale) -> Chart {
         place: ChartPlace::Other,
         x_axis: axis("across", [-0.5, 3.5], AxisScale::Linear),
         y_axis: axis("up", [-0.5, 3.5], scale),
-        datasets: vec![Dataset::new(kind, Paint::Series(0), [0.0, 1.0, 3.0].map(point).to_vec()).named("one")],
+        datasets: vec![Dataset::new(kind, Paint::Series(0), [0.0, 1.0, 3.0].map(point).to_vec()).with_name("one")],
         legend_position: Legend::Below,
     }
 }

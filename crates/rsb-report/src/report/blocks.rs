@@ -185,7 +185,7 @@ pub type CellLinks<'l> = dyn Fn(usize, usize) -> Option<String> + 'l;
 impl ShownTable {
     /// Nothing of a table without rows.
     pub(crate) fn of(table: &Table, caption: &str, link: &CellLinks<'_>) -> Option<Self> {
-        let used = table.used();
+        let used = table.used_columns();
         let columns: Vec<(usize, &Column)> =
             used.iter().filter_map(|&at| Some((at, table.columns().get(at)?))).collect();
         let names = columns.iter().find(|(_, column)| column.fit == Fit::Elide).or(columns.first())?.0;
@@ -234,7 +234,7 @@ impl DrawnChart {
 
 /// What a chart shows, for those who do not see it.
 pub(crate) fn description(chart: &Chart) -> String {
-    let names: Vec<&str> = chart.named().map(|dataset| dataset.name.as_str()).collect();
+    let names: Vec<&str> = chart.legend_datasets().map(|dataset| dataset.name.as_str()).collect();
     let axes = [&chart.x_axis.title, &chart.y_axis.title].map(String::as_str);
     let axes: Vec<&str> = axes.into_iter().filter(|title| !title.is_empty()).collect();
     let parts = [
@@ -273,7 +273,7 @@ mod tests {
         let columns = [Column::left(""), Column::elided("case"), Column::right("change"), Column::left("elsewhere")];
         let mut table = Table::new(columns);
         assert_eq!(Block::table(&table, "none"), None);
-        table.push([Cell::toned("Regressed", Tone::Bad), "a<b".into(), "+3 %".into()]);
+        table.push([Cell::with_tone("Regressed", Tone::Bad), "a<b".into(), "+3 %".into()]);
         table.note("look at `x`");
         let Some(Block::Table(shown)) = Block::table(&table, "one") else { panic!("it has a row") };
         let columns: Vec<(&str, bool)> =

@@ -3,7 +3,7 @@
 use rsb_model::{BenchmarkResult, Better, CaseId, Outcome, Run};
 
 use super::Report;
-use crate::label::{Shortener, benchmark_of, benchmarks, headline, headline_text, measured, roofline_text};
+use crate::label::{Shortener, benchmark_of, benchmarks, headline, headline_text, measured_results, roofline_text};
 use crate::number::{format_count, format_moment};
 use crate::run::{self, duration, figures};
 use crate::style::Tone;
@@ -55,9 +55,9 @@ pub(crate) fn key_figures(run: &Run) -> Table {
     let mut table =
         Table::new([Column::left("benchmark"), Column::right("best"), Column::right("roofline"), Column::left("case")]);
     for name in benchmarks(run) {
-        if let Some(best) = best(measured(run).filter(|result| benchmark_of(result) == name)) {
+        if let Some(best) = best(measured_results(run).filter(|result| benchmark_of(result) == name)) {
             let case = names.case(&best.benchmark_id);
-            let figure = Cell::toned(headline_text(best), Tone::Strong);
+            let figure = Cell::with_tone(headline_text(best), Tone::Strong);
             table.push([Cell::from(name), figure, Cell::from(roofline_text(best)), Cell::from(case)]);
         }
     }

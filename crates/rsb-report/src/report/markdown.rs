@@ -20,7 +20,7 @@ pub fn markdown(report: &Report<'_>, charts: &[ChartLink]) -> String {
     }
     out.push_str(&targets::markdown(report.threshold_checks));
     if report.has(ReportPart::Comparison) {
-        out.push_str(&compared(report, charts));
+        out.push_str(&comparison_section(report, charts));
     }
     out.push_str(&backends::markdown(run, &images(charts, &ChartPlace::Backends)));
     for family in content::families(run, usize::MAX).0 {
@@ -46,7 +46,7 @@ fn verdict(report: &Report<'_>) -> String {
     format!("**{}** {}", escape(&content::verdict(report).1), content::counts(report))
 }
 
-fn compared(report: &Report<'_>, charts: &[ChartLink]) -> String {
+fn comparison_section(report: &Report<'_>, charts: &[ChartLink]) -> String {
     let Some(comparison) = report.comparison else { return String::new() };
     let mut out = format!("## Comparison\n\n{}\n", comparison::markdown_body(comparison, Detail::Brief));
     out.push_str(&images(charts, &ChartPlace::Comparison));

@@ -47,7 +47,7 @@ pub(crate) fn sections(report: &Report<'_>, charts: Vec<Block>, links: &CaseLink
         section(CHARTS.id, CHARTS.title, charts),
         section(ALL_RESULTS.id, ALL_RESULTS.title, results(report, links)),
         section("environment", "Environment", only(ReportPart::Environment, &machine)),
-        section("unmeasured", "Not measured", unmeasured(report)),
+        section("unmeasured", "Not measured", unmeasured_blocks(report)),
         section("recommendations", "Recommendations", only(ReportPart::Recommendations, &recommendations)),
         section("method", "How it was measured", method.into_iter().collect()),
     ];
@@ -66,7 +66,7 @@ fn verdict(report: &Report<'_>) -> Vec<Block> {
         ));
     }
     out.extend(report.run().notes.iter().map(|note| Block::Note { text: Prose::of(&format!("Note: {note}")) }));
-    let tiles = [regressed(report), undecided(report), failed(report), missed(report)];
+    let tiles = [regressed_tile(report), undecided_tile(report), failed_tile(report), missed_targets_tile(report)];
     let tiles: Vec<Tile> = tiles.into_iter().flatten().collect();
     out.extend((!tiles.is_empty()).then_some(Block::Tiles { tiles }));
     out
@@ -97,20 +97,20 @@ fn rows_of_cases(report: &Report<'_>) -> Option<SectionLink> {
     report.has(ReportPart::Comparison).then_some(CHANGES)
 }
 
-fn regressed(report: &Report<'_>) -> Option<Tile> {
+fn regressed_tile(report: &Report<'_>) -> Option<Tile> {
     let is_worse = |row: &&Comparison| row.verdict == Verdict::Regressed && row.reason_code != ReasonCode::TargetMissed;
     let rows: Vec<&Comparison> = comparison::by_importance(report.comparison()?).into_iter().filter(is_worse).collect();
     let names = Shortener::of(rows.iter().map(|row| &row.id));
-    let item = |row: &&Comparison| (1, named(&names, row, &comparison::change_told(row)));
+    let item = |row: &&Comparison| (1, case_item(&names, row, &comparison::change_told(row)));
     tile("Regressed", Tone::Bad, rows.iter().map(item).collect(), rows_of_cases(report))
 }
 
-fn named(names: &Shortener, row: &Comparison, said: &str) -> ListItem {
+fn case_item(names: &Shortener, row: &Comparison, said: &str) -> ListItem {
     ListItem::about(&format!("{} {}", names.full(&row.id), row.metric), Prose::of(said))
 }
 
 /// Cases without a verdict for one common reason are told together where each of them has its row further down.
-fn undecided(report: &Report<'_>) -> Option<Tile> {
+fn undecided_tile(report: &Report<'_>) -> Option<Tile> {
     let result = report.comparison()?;
     let further = rows_of_cases(report);
     let listing = comparison::listing(result, if further.is_some() { Detail::Brief } else { Detail::Full });
@@ -120,13 +120,13 @@ fn undecided(report: &Report<'_>) -> Option<Tile> {
         let lead = format_count(*count, "comparison", "comparisons");
         (*count, ListItem::about(&lead, Prose::of(&format!(": {reason}"))))
     });
-    let each = rows.iter().map(|row| (1, named(&names, row, &format!(": {}", row.reason))));
+    let each = rows.iter().map(|row| (1, case_item(&names, row, &format!(": {}", row.reason))));
     let missing = result.missing.iter();
     let missing = missing.map(|id| (1, ListItem::about(id.as_str(), Prose::plain(": missing from the current run"))));
     tile("No verdict", Tone::Caution, together.chain(each).chain(missing).collect(), further)
 }
 
-fn failed(report: &Report<'_>) -> Option<Tile> {
+fn failed_tile(report: &Report<'_>) -> Option<Tile> {
     let names = Shortener::of_run(report.run());
     let broken = report.run().benchmarks.iter().filter(|result| result.outcome == Outcome::Failed);
     let item = |result: &BenchmarkResult| {
@@ -137,7 +137,7 @@ fn failed(report: &Report<'_>) -> Option<Tile> {
     tile("Failed", Tone::Bad, broken.map(item).collect(), Some(ALL_RESULTS))
 }
 
-fn missed(report: &Report<'_>) -> Option<Tile> {
+fn missed_targets_tile(report: &Report<'_>) -> Option<Tile> {
     let checks = report.checks().iter().filter(|check| check.passed == Some(false));
     let item = |check: &ThresholdCheck| {
         let said = format!(": {}, expected {}", check.actual_text(), check.expected_text());
@@ -153,7 +153,7 @@ fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     let (shown, hidden): (Vec<&Comparison>, Vec<&Comparison>) =
         comparison::by_importance(result).into_iter().partition(is_told);
     let mut out = vec![Block::paragraph(&format!("{}.", comparison::head(result)))];
-    out.extend(compared(&shown, "Cases that changed or have no verdict", links));
+    out.extend(comparison_block(&shown, "Cases that changed or have no verdict", links));
     let unchanged = Listing { hidden, ..Listing::default() };
     let lines = comparison::folded_lines(&unchanged).into_iter();
     let lines = lines.filter(|(tone, _)| *tone == Tone::Caution).map(|(_, line)| line);
@@ -162,7 +162,7 @@ fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     let notes = result.notes.iter().map(|note| format!("Note: {}", note.text));
     let said = comparison::overall_line(result, Detail::Full).into_iter().chain(lines).chain(one_sided).chain(notes);
     out.extend(Block::list(said.map(|line| ListItem::of(&line))));
-    out.extend(folded(&unchanged.hidden, links));
+    out.extend(unchanged_block(&unchanged.hidden, links));
     out.extend(machine_differences(report));
     out
 }
@@ -170,7 +170,7 @@ fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
 fn machine_differences(report: &Report<'_>) -> Vec<Block> {
     const TITLE: &str = "What differs on the machine";
     match content::differences(report) {
-        Some(differences) => titled(TITLE, Block::table(&differences, TITLE)),
+        Some(differences) => with_heading(TITLE, Block::table(&differences, TITLE)),
         None if report.baseline().is_some() => {
             vec![Block::paragraph("On the machine nothing differs of what was recorded.")]
         }
@@ -178,7 +178,7 @@ fn machine_differences(report: &Report<'_>) -> Vec<Block> {
     }
 }
 
-fn compared(shown: &[&Comparison], caption: &str, links: &CaseLinks<'_>) -> Option<Block> {
+fn comparison_block(shown: &[&Comparison], caption: &str, links: &CaseLinks<'_>) -> Option<Block> {
     Block::linked_table(&comparison::table(shown), caption, &compared_links(shown, links))
 }
 
@@ -194,13 +194,13 @@ pub(crate) fn compared_links<'l>(
 }
 
 /// What is Unchanged, for those who ask.
-fn folded(unchanged: &[&Comparison], links: &CaseLinks<'_>) -> Option<Block> {
+fn unchanged_block(unchanged: &[&Comparison], links: &CaseLinks<'_>) -> Option<Block> {
     if unchanged.is_empty() {
         return None;
     }
     let count = format_count(unchanged.len(), "comparison", "comparisons");
     let shown = unchanged.get(..unchanged.len().min(UNCHANGED)).unwrap_or_default();
-    let mut blocks: Vec<Block> = compared(shown, "What is Unchanged", links).into_iter().collect();
+    let mut blocks: Vec<Block> = comparison_block(shown, "What is Unchanged", links).into_iter().collect();
     if unchanged.len() > shown.len() {
         let rest = unchanged.len() - shown.len();
         blocks.push(Block::paragraph(&format!(
@@ -239,11 +239,11 @@ pub(crate) fn charts(report: &Report<'_>) -> Vec<Block> {
 
 fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     let run = report.run();
-    let mut out = titled("Key figures", Block::table(&content::key_figures(run), "The best of each benchmark"));
-    out.extend(titled("Targets", held_to(report)));
+    let mut out = with_heading("Key figures", Block::table(&content::key_figures(run), "The best of each benchmark"));
+    out.extend(with_heading("Targets", target_blocks(report)));
     for block in backends::blocks(run) {
         let lines = Block::list(block.lines.iter().map(|line| ListItem::of(line)));
-        out.extend(titled(&block.heading, Block::table(&block.table, &block.heading).into_iter().chain(lines)));
+        out.extend(with_heading(&block.heading, Block::table(&block.table, &block.heading).into_iter().chain(lines)));
     }
     let (families, left_out) = content::families(run, RESULTS);
     out.extend(Shortener::of_run(run).device().map(|device| Block::Paragraph {
@@ -253,7 +253,7 @@ fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
         let name = family.title();
         let link =
             |row: usize, column: usize| family.ids.get(row).filter(|_| column == 0).and_then(|id| links(id, None));
-        out.extend(titled(name, Block::linked_table(&family.table, &format!("Results of {name}"), &link)));
+        out.extend(with_heading(name, Block::linked_table(&family.table, &format!("Results of {name}"), &link)));
     }
     if left_out > 0 {
         let count = format_count(left_out, "measured case is", "measured cases are");
@@ -266,7 +266,7 @@ fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
 }
 
 /// `blocks` under a heading; nothing where there are none.
-fn titled(title: &str, blocks: impl IntoIterator<Item = Block>) -> Vec<Block> {
+fn with_heading(title: &str, blocks: impl IntoIterator<Item = Block>) -> Vec<Block> {
     let mut blocks: Vec<Block> = blocks.into_iter().collect();
     if !blocks.is_empty() {
         blocks.insert(0, Block::Heading { text: clean(title) });
@@ -274,7 +274,7 @@ fn titled(title: &str, blocks: impl IntoIterator<Item = Block>) -> Vec<Block> {
     blocks
 }
 
-fn held_to(report: &Report<'_>) -> Vec<Block> {
+fn target_blocks(report: &Report<'_>) -> Vec<Block> {
     let checks = report.checks();
     if checks.is_empty() {
         return Vec::new();
@@ -288,19 +288,20 @@ fn held_to(report: &Report<'_>) -> Vec<Block> {
 fn machine(report: &Report<'_>) -> Vec<Block> {
     let environment = &report.run().environment;
     let parts = environment::tables(environment, report.baseline());
-    let mut out: Vec<Block> = parts.iter().flat_map(|(title, rows)| titled(title, Block::table(rows, title))).collect();
+    let mut out: Vec<Block> =
+        parts.iter().flat_map(|(title, rows)| with_heading(title, Block::table(rows, title))).collect();
     let warnings = environment::warnings(environment).iter();
     out.extend(warnings.map(|warning| Block::Note { text: Prose::of(&format!("Warning: {warning}")) }));
     out
 }
 
-fn unmeasured(report: &Report<'_>) -> Vec<Block> {
+fn unmeasured_blocks(report: &Report<'_>) -> Vec<Block> {
     let (run, names) = (report.run(), Shortener::of_run(report.run()));
     let mut out = Vec::new();
     for (outcome, title, _) in OUTCOMES {
         let groups = unmeasured::groups(run, outcome);
         let items = groups.iter().map(|group| {
-            let who = unmeasured::who(group, &names);
+            let who = unmeasured::describe_cases(group, &names);
             match group.reason {
                 None => ListItem::about(&who, Prose::plain(": no reason was recorded")),
                 Some(Reason { what, why, cure, .. }) => ListItem {
@@ -310,7 +311,7 @@ fn unmeasured(report: &Report<'_>) -> Vec<Block> {
                 },
             }
         });
-        out.extend(titled(title, Block::list(items)));
+        out.extend(with_heading(title, Block::list(items)));
     }
     out
 }

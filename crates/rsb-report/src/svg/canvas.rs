@@ -60,7 +60,7 @@ impl Text {
         Self { size: 12.0, color: Tint::Ink, anchor, weight: StrokeWeight::Normal }
     }
 
-    pub(super) const fn faded(anchor: Anchor) -> Self {
+    pub(super) const fn faded_label(anchor: Anchor) -> Self {
         Self { color: Tint::Faded, ..Self::label(anchor) }
     }
 
@@ -96,7 +96,7 @@ pub(super) fn sheet(
         canvas.rectangle((0.0, 0.0), size, Tint::Sheet);
         let room = size.0 - 2.0 * MARGIN;
         canvas.text(&shorten(title, room, Text::TITLE.size), (MARGIN, 26.0), Text::TITLE);
-        let faded = Text::faded(Anchor::Start);
+        let faded = Text::faded_label(Anchor::Start);
         canvas.text(&shorten(subtitle, room, faded.size), (MARGIN, 47.0), faded);
         draw(&mut canvas);
         canvas.finish()?;
@@ -137,7 +137,7 @@ impl Canvas<'_> {
     }
 
     /// A broken line, for what is a limit or a mark and not data.
-    pub(super) fn dashed(&mut self, from: Pixel, to: Pixel, color: impl Into<Tint>) {
+    pub(super) fn dashed_line(&mut self, from: Pixel, to: Pixel, color: impl Into<Tint>) {
         let color = color.into();
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let length = dx.hypot(dy);

@@ -35,7 +35,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'
         DatasetKind::Intervals => dataset.points.iter().for_each(|point| interval(canvas, point, paint, layout)),
         DatasetKind::Ticks => ticks(canvas, dataset, layout),
         DatasetKind::Limits => pixels.iter().for_each(|&(x, y)| {
-            canvas.dashed((x, y - layout.row / 2.0), (x, y + layout.row / 2.0), paint);
+            canvas.dashed_line((x, y - layout.row / 2.0), (x, y + layout.row / 2.0), paint);
         }),
         DatasetKind::Rules => rules(canvas, dataset, layout),
     }
@@ -203,7 +203,7 @@ fn rules(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
     let mut taken = [f64::NEG_INFINITY; 2];
     for point in &dataset.points {
         let x = layout.x(point.x);
-        canvas.dashed((x, frame.top - 4.0), (x, frame.bottom), dataset.paint);
+        canvas.dashed_line((x, frame.top - 4.0), (x, frame.bottom), dataset.paint);
         let look = Text { size: 11.0, color: dataset.paint.into(), ..Text::label(Anchor::Middle) };
         let half = width_of(&point.text, look.size) / 2.0;
         let middle = x.clamp(half + 4.0, (layout.size.0 - half - 4.0).max(half + 4.0));

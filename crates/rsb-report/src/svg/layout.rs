@@ -46,7 +46,7 @@ impl<'a> Layout<'a> {
         let has_words =
             chart.datasets.iter().any(|set| set.kind == DatasetKind::Rules && set.points.iter().any(is_told));
         let top = HEAD + if has_words { 30.0 } else { 4.0 };
-        let frame = Frame { left: left(y_axis), top, right: WIDTH - right(chart), bottom: top + height };
+        let frame = Frame { left: left_margin(y_axis), top, right: WIDTH - right(chart), bottom: top + height };
         let legend = match chart.legend_position {
             Legend::Below => {
                 let lines = legend_places(chart, (MARGIN, WIDTH - MARGIN)).last().map(|(_, line)| line + 1);
@@ -113,7 +113,7 @@ fn row_height(chart: &Chart) -> f64 {
 }
 
 /// Room for the labels of the vertical axis and its title.
-fn left(axis: &Axis) -> f64 {
+fn left_margin(axis: &Axis) -> f64 {
     let widest = axis.labels.iter().map(|label| width_of(&label.text, 12.0)).fold(0.0, f64::max);
     match axis.scale {
         AxisScale::Rows => MARGIN + widest.clamp(60.0, WIDEST_LABEL) + GAP,
@@ -125,7 +125,7 @@ fn left(axis: &Axis) -> f64 {
 fn right(chart: &Chart) -> f64 {
     if chart.legend_position == Legend::Right {
         let [least, most] = LEGEND_RIGHT;
-        let longest = chart.named().map(legend_width).fold(0.0, f64::max);
+        let longest = chart.legend_datasets().map(legend_width).fold(0.0, f64::max);
         return (longest + MARGIN + 2.0 * GAP).clamp(least, most);
     }
     let rows = chart.datasets.iter().filter(|_| chart.y_axis.scale == AxisScale::Rows);
@@ -139,7 +139,7 @@ fn right(chart: &Chart) -> f64 {
 pub(super) fn legend_places(chart: &Chart, (left, right): (f64, f64)) -> Vec<(f64, usize)> {
     let mut places = Vec::new();
     let (mut x, mut line) = (left, 0);
-    for dataset in chart.named() {
+    for dataset in chart.legend_datasets() {
         let width = legend_width(dataset);
         if x > left && x + width > right {
             (x, line) = (left, line + 1);

@@ -7,7 +7,7 @@ use crate::style::Tone;
 impl Table {
     /// As a table in Markdown, everything escaped. Nothing when there are no rows.
     pub fn markdown(&self) -> String {
-        let used = self.used();
+        let used = self.used_columns();
         if used.is_empty() {
             return String::new();
         }

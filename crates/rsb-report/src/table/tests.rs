@@ -5,7 +5,7 @@ use crate::style::{Color, Style};
 
 fn table() -> Table {
     let mut table = Table::new([Column::elided("case"), Column::right("time"), Column::left("empty")]);
-    table.push([Cell::from("a|b"), Cell::toned("5.12 ms", Tone::Bad)]);
+    table.push([Cell::from("a|b"), Cell::with_tone("5.12 ms", Tone::Bad)]);
     table.push([Cell::from("benchmark/with/a/long/id/1024x1024x1024"), Cell::from("70 ms")]);
     table
 }

@@ -42,7 +42,8 @@ impl Table {
         for band in &mut bands {
             band.cuts = band.used.iter().zip(&band.widths).map(|(&index, &width)| self.cuts(index, width)).collect();
         }
-        let heading: Vec<Cell> = self.columns.iter().map(|column| Cell::toned(&column.title, Tone::Strong)).collect();
+        let heading: Vec<Cell> =
+            self.columns.iter().map(|column| Cell::with_tone(&column.title, Tone::Strong)).collect();
         let mut out = self.lines(&heading, &bands, style);
         let width = bands.iter().map(|band| band.indent + total(&band.widths)).max().unwrap_or(0);
         out.push_str(&style.paint(Tone::Dim, &"─".repeat(width)));
@@ -68,7 +69,7 @@ impl Table {
 
     /// The columns to show within `limit`, and their widths.
     fn layout(&self, limit: usize) -> (Vec<usize>, Vec<usize>) {
-        let mut used = self.used();
+        let mut used = self.used_columns();
         loop {
             let widths = self.widths(&used, limit, COMFORTABLE);
             let spare = used.iter().rposition(|&index| self.fit(index) == Some(Fit::Drop));

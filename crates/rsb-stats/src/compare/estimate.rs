@@ -2,12 +2,12 @@
 
 use rsb_model::Better;
 
-use super::{Pair, Shift, Side, turned};
+use super::{Pair, Shift, Side, orient};
 use crate::distribution::{least_above, least_exceeded_with, t_above, t_exceeded_with};
 use crate::estimate::sorted;
 use crate::minimum::{expected_least, mean_excess};
-use crate::spread::{Law, ProcessSpread, Residual};
-use crate::trimmed::{Cut, Trimmed, trimmed};
+use crate::spread::{NoiseModel, ProcessSpread, Residual};
+use crate::trimmed::{Cut, Trimmed, trimmed_mean};
 
 /// Where the two sides of a pair lie.
 #[derive(Debug, Clone, Copy)]
@@ -20,14 +20,14 @@ pub(super) struct Center {
 
 impl Center {
     /// By the ratios of neighbors where there are some, else by what the processes of each side show under `law`.
-    pub(super) fn of(pair: &Pair, law: Law) -> Self {
-        let worse = |ratio: &f64| turned(*ratio, pair.better);
+    pub(super) fn of(pair: &Pair, law: NoiseModel) -> Self {
+        let worse = |ratio: &f64| orient(*ratio, pair.better);
         let ratios = pair.ratios.as_ref().map(|ratios| ratios.iter().map(worse).collect::<Vec<_>>());
         let sides = [&pair.baseline, &pair.current].map(|side| logs(side, pair.better));
         let neighbors = ratios.and_then(|ratios| Self::of_neighbors(&sides, &ratios));
         neighbors.unwrap_or_else(|| match law {
-            Law::Normal => Self::of_means(&sides),
-            Law::Minimum => Self::of_leasts(&sides),
+            NoiseModel::Normal => Self::of_means(&sides),
+            NoiseModel::Minimum => Self::of_leasts(&sides),
         })
     }
 
@@ -35,25 +35,25 @@ impl Center {
     /// high, so both ends are left out.
     fn of_neighbors([before, _]: &[Vec<f64>; 2], ratios: &[f64]) -> Option<Self> {
         let cut = Cut::both_ends(ratios.len());
-        let ratio = trimmed(ratios, cut)?;
+        let ratio = trimmed_mean(ratios, cut)?;
         let residual = Residual {
-            law: Law::Normal,
+            law: NoiseModel::Normal,
             // A ratio varies with both of its values: half of its variance is that of one.
-            sum: ratio.sum_of_squares / cut.kept() / 2.0,
+            sum: ratio.sum_of_squares / cut.kept_share() / 2.0,
             degrees_of_freedom: ratio.kept - 1.0,
             difference: ratio.mean,
         };
-        Some(Self { baseline: trimmed(before, Cut::slow_half(before.len()))?.mean, residual, alone: 0.0 })
+        Some(Self { baseline: trimmed_mean(before, Cut::slow_half(before.len()))?.mean, residual, alone: 0.0 })
     }
 
     /// The mean of the faster half of each side.
     fn of_means(sides: &[Vec<f64>; 2]) -> Self {
         let cut = Cut::slow_half(fewest(sides));
         let blank = Trimmed { mean: f64::NAN, sum_of_squares: 0.0, kept: 1.0 }; // Never empty.
-        let [before, after] = sides.each_ref().map(|side| trimmed(side, cut).unwrap_or(blank));
+        let [before, after] = sides.each_ref().map(|side| trimmed_mean(side, cut).unwrap_or(blank));
         let residual = Residual {
-            law: Law::Normal,
-            sum: (before.sum_of_squares + after.sum_of_squares) / cut.kept(),
+            law: NoiseModel::Normal,
+            sum: (before.sum_of_squares + after.sum_of_squares) / cut.kept_share(),
             degrees_of_freedom: before.kept + after.kept - 2.0,
             difference: after.mean - before.mean,
         };
@@ -70,7 +70,7 @@ impl Center {
         let faster = if current < baseline { after } else { before };
         let second = faster.get(1..).and_then(|rest| expected_least(rest, fewest.saturating_sub(1)));
         let residual = Residual {
-            law: Law::Minimum,
+            law: NoiseModel::Minimum,
             sum: excess.map_or(0.0, |excess| excess.mean * excess.degrees_of_freedom),
             degrees_of_freedom: excess.map_or(0.0, |excess| excess.degrees_of_freedom),
             difference: current - baseline,
@@ -85,20 +85,20 @@ impl Center {
 }
 
 /// What earlier runs tell of the scale of a case: as if they were sides of the same comparison.
-pub(super) fn past(pair: &Pair, law: Law) -> Option<Residual> {
+pub(super) fn past(pair: &Pair, law: NoiseModel) -> Option<Residual> {
     let runs: Vec<Vec<f64>> = pair.baseline.past().iter().map(|run| turned_logs(run, pair.better)).collect();
     let blank = Residual { law, sum: 0.0, degrees_of_freedom: 0.0, difference: 0.0 };
     let found = match law {
-        Law::Normal => runs.iter().fold(blank, |known, run| {
+        NoiseModel::Normal => runs.iter().fold(blank, |known, run| {
             let cut = Cut::slow_half(run.len());
-            let Some(found) = trimmed(run, cut) else { return known };
+            let Some(found) = trimmed_mean(run, cut) else { return known };
             Residual {
-                sum: known.sum + found.sum_of_squares / cut.kept(),
+                sum: known.sum + found.sum_of_squares / cut.kept_share(),
                 degrees_of_freedom: known.degrees_of_freedom + found.kept - 1.0,
                 ..known
             }
         }),
-        Law::Minimum => {
+        NoiseModel::Minimum => {
             let excess = mean_excess(&runs.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
             Residual {
                 sum: excess.mean * excess.degrees_of_freedom,
@@ -122,7 +122,7 @@ fn logs(side: &Side, better: Better) -> Vec<f64> {
 }
 
 fn turned_logs(values: &[f64], better: Better) -> Vec<f64> {
-    sorted(&values.iter().map(|value| turned(value.ln(), better)).collect::<Vec<_>>())
+    sorted(&values.iter().map(|value| orient(value.ln(), better)).collect::<Vec<_>>())
 }
 
 /// The change with its error.
@@ -132,7 +132,7 @@ pub(super) struct Estimate {
     /// The standard error of normal figures, or the scale of a difference of minima.
     pub(super) error: f64,
     pub(super) degrees_of_freedom: f64,
-    pub(super) law: Law,
+    pub(super) law: NoiseModel,
     /// What of the change rests on one process alone.
     alone: f64,
 }
@@ -141,8 +141,8 @@ impl Estimate {
     pub(super) fn new(pair: &Pair, center: &Center, spread: ProcessSpread, shift: Shift) -> Self {
         let [before, after] = [&pair.baseline, &pair.current].map(|side| side.replicates().len() as f64);
         let variance = match spread.law {
-            Law::Normal => spread.scale * (1.0 / before + 1.0 / after),
-            Law::Minimum => (spread.scale / before.min(after)).powi(2),
+            NoiseModel::Normal => spread.scale * (1.0 / before + 1.0 / after),
+            NoiseModel::Minimum => (spread.scale / before.min(after)).powi(2),
         };
         Self {
             worse: center.residual.difference,
@@ -168,7 +168,7 @@ impl Estimate {
     }
 }
 
-impl Law {
+impl NoiseModel {
     fn above(self, x: f64, degrees_of_freedom: f64) -> f64 {
         match self {
             Self::Normal => t_above(x, degrees_of_freedom),

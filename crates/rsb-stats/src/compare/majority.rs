@@ -4,29 +4,29 @@
 
 use rsb_model::{ReasonCode, Verdict};
 
-use super::{Pair, PairConclusion, Shift, change_of_log, turned};
-use crate::spread::Common;
+use super::{Pair, PairConclusion, Shift, change_of_log, orient};
+use crate::spread::ChangeCluster;
 
 /// How far the medians of cases with a single process in the baseline move, all cases together.
-pub(super) struct Majority {
+pub(super) struct MedianCheck {
     scatter: Option<f64>,
     shift: f64,
 }
 
-impl Majority {
+impl MedianCheck {
     pub(super) fn of(pairs: &[Pair], shift: Shift) -> Self {
         let alone = pairs.iter().filter(|pair| pair.ratios.is_none() && pair.baseline.is_lone());
         let moves: Vec<f64> = alone.map(worsening).collect();
-        Self { scatter: Common::of(&moves).map(|common| common.reach()), shift: shift.log }
+        Self { scatter: ChangeCluster::of(&moves).map(|common| common.reach()), shift: shift.log }
     }
 
     /// `finding`, without a verdict where it is a pass and the median is worse.
-    pub(super) fn heard(&self, pair: &Pair, finding: PairConclusion) -> PairConclusion {
+    pub(super) fn apply(&self, pair: &Pair, finding: PairConclusion) -> PairConclusion {
         let worse = worsening(pair) - self.shift;
         let change = change_of_log(worse, pair.better);
         let passes = matches!(finding.verdict, Verdict::Unchanged | Verdict::Improved);
         // Pairs tell by their neighbors, most of which count.
-        if pair.ratios.is_some() || !passes || change < pair.threshold || worse <= self.explained(pair) {
+        if pair.ratios.is_some() || !passes || change < pair.threshold || worse <= self.median_tolerance(pair) {
             return finding;
         }
         let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::MedianWorse);
@@ -35,14 +35,14 @@ impl Majority {
 
     /// How far a median may be off without any change of the code: as far as those of the baseline's own processes; with
     /// one process there, as far as those of the other cases, or else as those of the current side.
-    fn explained(&self, pair: &Pair) -> f64 {
+    fn median_tolerance(&self, pair: &Pair) -> f64 {
         let own = pair.baseline.medians_apart();
         own.or(self.scatter).or_else(|| pair.current.medians_apart()).unwrap_or(0.0)
     }
 }
 
 fn worsening(pair: &Pair) -> f64 {
-    turned(pair.current.median_log() - pair.baseline.median_log(), pair.better)
+    orient(pair.current.median_log() - pair.baseline.median_log(), pair.better)
 }
 
 #[cfg(test)]

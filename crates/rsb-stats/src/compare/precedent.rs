@@ -4,18 +4,19 @@
 
 use rsb_model::{ReasonCode, Verdict};
 
-use super::{Pair, PairConclusion, Shift, log_of_change, turned};
+use super::{Pair, PairConclusion, Shift, log_of_change, orient};
 
 /// What is Regressed and may well come by luck is Inconclusive: with a chance above this.
-const LUCK: f64 = 0.005;
+const MAX_RANK_CHANCE: f64 = 0.005;
 
 /// `finding`, without a verdict where it is Regressed and so many processes of the baseline, or of earlier runs, lie where all of
 /// the current side do that these would all lie there by chance too often.
-pub(super) fn weighed(pair: &Pair, shift: Shift, finding: PairConclusion) -> PairConclusion {
+pub(super) fn apply(pair: &Pair, shift: Shift, finding: PairConclusion) -> PairConclusion {
     if finding.verdict != Verdict::Regressed || pair.ratios.is_some() {
         return finding;
     }
-    let Some(precedent) = Precedent::of(pair, shift).filter(|precedent| precedent.chance() > LUCK) else {
+    let Some(precedent) = BaselineRankTest::of(pair, shift).filter(|precedent| precedent.chance() > MAX_RANK_CHANCE)
+    else {
         return finding;
     };
     let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::BaselineAsSlow);
@@ -24,7 +25,7 @@ pub(super) fn weighed(pair: &Pair, shift: Shift, finding: PairConclusion) -> Pai
 
 /// How many processes of the baseline, and of earlier runs, lie among those that are judged, but for half of the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Precedent {
+pub struct BaselineRankTest {
     /// As slow.
     pub slow: usize,
     /// All of them.
@@ -33,10 +34,10 @@ pub struct Precedent {
     pub judged: usize,
 }
 
-impl Precedent {
+impl BaselineRankTest {
     /// `None` where none is as slow: ranks of a few processes say nothing more then.
     fn of(pair: &Pair, shift: Shift) -> Option<Self> {
-        let logs = |values: &[f64]| values.iter().map(|value| turned(value.ln(), pair.better)).collect::<Vec<_>>();
+        let logs = |values: &[f64]| values.iter().map(|value| orient(value.ln(), pair.better)).collect::<Vec<_>>();
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
         let before = logs(pair.baseline.replicates());
         let after: Vec<f64> = logs(pair.current.replicates()).iter().map(|value| value - shift.log).collect();
@@ -70,7 +71,7 @@ mod tests {
     #[test]
     fn the_chance_is_that_of_ranks() {
         for (slow, processes, judged, chance) in [(1, 9, 3, 4.0 / 220.0), (2, 9, 3, 10.0 / 220.0), (3, 3, 3, 1.0)] {
-            let found = Precedent { slow, processes, judged }.chance();
+            let found = BaselineRankTest { slow, processes, judged }.chance();
             assert!((found - chance).abs() < 1e-12, "{slow} of {processes}, {judged}: {found}");
         }
     }

@@ -1,7 +1,7 @@
 //! How far all cases of a run move together from one run to the next, as earlier runs tell it: what the machine did to a
 //! whole run is in all of its processes, so that these cannot show it.
 
-use super::{Pair, turned};
+use super::{Pair, orient};
 use crate::estimate::{median, median_absolute_deviation};
 use crate::spread::MIN_CASES;
 
@@ -42,7 +42,7 @@ fn squared_step(levels: &[Vec<Option<f64>>], run: usize) -> Option<f64> {
 
 /// The least of the processes: the law of a run's level does not matter, that it is the same for all does.
 fn level(pair: &Pair, values: &[f64]) -> Option<f64> {
-    values.iter().map(|value| turned(value.ln(), pair.better)).min_by(f64::total_cmp)
+    values.iter().map(|value| orient(value.ln(), pair.better)).min_by(f64::total_cmp)
 }
 
 #[cfg(test)]

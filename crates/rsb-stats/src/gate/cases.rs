@@ -26,7 +26,7 @@ pub(super) struct Entry<'a> {
 }
 
 /// How a case stands on the side that is judged.
-pub(super) enum Standing<'a> {
+pub(super) enum CaseStatus<'a> {
     /// Measured in every run.
     Measured(Vec<&'a BenchmarkResult>),
     /// Measured in some runs, and missing or skipped in these.
@@ -67,11 +67,11 @@ impl<'a> Cases<'a> {
 
     /// The cases that a run judged against this side must have: those measured, and those that failed, cannot be read or
     /// were only simulated here, which get no verdict. What was skipped here promised nothing.
-    pub(super) fn expected(&self) -> impl Iterator<Item = &'a CaseId> {
+    pub(super) fn expected_cases(&self) -> impl Iterator<Item = &'a CaseId> {
         self.order.iter().copied().filter(|id| self.expects(id))
     }
 
-    /// Whether `id` is among [`Cases::expected`].
+    /// Whether `id` is among [`Cases::expected_cases`].
     pub(super) fn expects(&self, id: &CaseId) -> bool {
         self.find(id).is_some_and(|entry| {
             let promises = |outcome| entry.has(outcome).is_some();
@@ -87,12 +87,12 @@ impl<'a> Cases<'a> {
 
     /// The cases that ran here, whatever came of it.
     pub(super) fn present(&self) -> impl Iterator<Item = &'a CaseId> {
-        self.order.iter().copied().filter(|id| !matches!(self.standing(id), Standing::Skipped(_)))
+        self.order.iter().copied().filter(|id| !matches!(self.standing(id), CaseStatus::Skipped(_)))
     }
 
     /// The cases that were planned here and did not run.
-    pub(super) fn skipped(&self) -> impl Iterator<Item = &'a CaseId> {
-        self.order.iter().copied().filter(|id| matches!(self.standing(id), Standing::Skipped(_)))
+    pub(super) fn skipped_cases(&self) -> impl Iterator<Item = &'a CaseId> {
+        self.order.iter().copied().filter(|id| matches!(self.standing(id), CaseStatus::Skipped(_)))
     }
 
     /// Every result of `id`.
@@ -101,7 +101,7 @@ impl<'a> Cases<'a> {
     }
 
     /// The measured results of `id`; `None` when there is none.
-    pub(super) fn measured(&self, id: &CaseId) -> Option<&[&'a BenchmarkResult]> {
+    pub(super) fn measured_results(&self, id: &CaseId) -> Option<&[&'a BenchmarkResult]> {
         self.find(id).map(|entry| entry.measured.as_slice()).filter(|measured| !measured.is_empty())
     }
 
@@ -113,21 +113,21 @@ impl<'a> Cases<'a> {
     }
 
     /// How `id` stands, the worst of all runs first.
-    pub(super) fn standing(&self, id: &CaseId) -> Standing<'a> {
-        let Some(entry) = self.find(id) else { return Standing::Missing };
+    pub(super) fn standing(&self, id: &CaseId) -> CaseStatus<'a> {
+        let Some(entry) = self.find(id) else { return CaseStatus::Missing };
         if let Some(failed) = entry.has(Outcome::Failed) {
-            Standing::Failed(failed.reason.as_ref())
+            CaseStatus::Failed(failed.reason.as_ref())
         } else if entry.has(Outcome::Simulated).is_some() {
-            Standing::Simulated(entry.all(Outcome::Simulated).collect())
+            CaseStatus::Simulated(entry.all(Outcome::Simulated).collect())
         } else if entry.measured.is_empty() {
-            Standing::Skipped(entry.has(Outcome::Skipped).and_then(|result| result.reason.as_ref()))
+            CaseStatus::Skipped(entry.has(Outcome::Skipped).and_then(|result| result.reason.as_ref()))
         } else {
             // What a person accepted stands in one run of a baseline, in place of what all of them held.
             let is_accepted = entry.measured.iter().any(|result| result.metadata.contains_key(ACCEPTED_FROM));
             let lacks = |at: &usize| !is_accepted && !entry.measured_in.contains(at);
             let without = self.runs.iter().enumerate().filter(|(at, _)| lacks(at));
             let without: Vec<&RunId> = without.map(|(_, run)| &run.run_id).collect();
-            if without.is_empty() { Standing::Measured(entry.measured.clone()) } else { Standing::Partial(without) }
+            if without.is_empty() { CaseStatus::Measured(entry.measured.clone()) } else { CaseStatus::Partial(without) }
         }
     }
 }

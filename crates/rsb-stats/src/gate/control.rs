@@ -28,7 +28,7 @@ pub(super) fn judge(asked: &[ControlQuestion<'_>], policy: &Policy) -> Vec<Contr
         .filter(|((id, pair), _)| is_control(id, pair, policy))
         .map(|((id, _), finding)| (*id, *finding))
         .collect();
-    let moves = Moves::of(&controls, policy);
+    let moves = ControlDrift::of(&controls, policy);
     let correction = moves.correction(&controls, policy);
     let corrected = correction.map(|shift| compare_less(&pairs, rates, shift));
     let each = asked.iter().zip(&findings).zip(corrected.as_ref().unwrap_or(&findings));
@@ -49,12 +49,12 @@ fn is_control(id: &CaseId, pair: &Pair, policy: &Policy) -> bool {
 
 /// The control cases that clearly moved.
 #[derive(Default)]
-pub(crate) struct Moves {
+pub(crate) struct ControlDrift {
     slower: Vec<String>,
     faster: Vec<String>,
 }
 
-impl Moves {
+impl ControlDrift {
     pub(crate) fn of(controls: &[(&CaseId, PairConclusion)], policy: &Policy) -> Self {
         let mut moves = Self::default();
         for (id, finding) in controls {
@@ -71,7 +71,7 @@ impl Moves {
         moves
     }
 
-    fn said(&self) -> String {
+    fn case_names(&self) -> String {
         let all: Vec<&str> = self.slower.iter().chain(&self.faster).map(String::as_str).collect();
         all.join(", ")
     }
@@ -111,7 +111,7 @@ impl Moves {
         let what = if explained { "the machine changed, not only the code" } else { "the machine became faster" };
         let remark = format!(
             "but {what}: the control set moved too ({}); measure again, or compare on one machine with `gate --against`",
-            self.said()
+            self.case_names()
         );
         let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::MachineMoved);
         ControlAnswer { finding: PairConclusion { verdict, reason, ..finding }, remark: Some(remark) }

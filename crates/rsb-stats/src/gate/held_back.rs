@@ -9,7 +9,7 @@ const LEAST_FALL: f64 = 0.1;
 
 /// What the sensors of a side told of one case.
 #[derive(Default)]
-struct Watched {
+struct SensorSummary {
     /// Mean clock of the compute units in MHz.
     clock_mhz: Option<f64>,
     /// Mean clock of the memory in MHz.
@@ -18,7 +18,7 @@ struct Watched {
     held_back: Option<Vec<String>>,
 }
 
-impl Watched {
+impl SensorSummary {
     fn of(results: &[&BenchmarkResult]) -> Self {
         let known: Vec<GpuTelemetry> =
             results.iter().flat_map(|result| telemetry::of_replicates(&result.metadata)).flatten().collect();
@@ -41,7 +41,7 @@ impl Watched {
 /// What about the GPU accounts for the regression `row`, where anything does: a clock whose fall is at least half of the slow-down,
 /// or something that held the GPU back on this side alone.
 pub(super) fn cause(row: &Comparison, [before, after]: [&[&BenchmarkResult]; 2]) -> Option<String> {
-    let [before, after] = [before, after].map(Watched::of);
+    let [before, after] = [before, after].map(SensorSummary::of);
     let mut said = Vec::new();
     let slower = slow_down(row);
     for (name, was, is) in [

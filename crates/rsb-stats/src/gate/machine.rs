@@ -16,7 +16,8 @@ pub(super) fn hardware_difference(baseline: &[Run], current: &[Run]) -> Option<S
     for run in runs {
         add_new(&mut found, first.differences(&fingerprint(run)));
     }
-    (!found.is_empty()).then(|| format!("another machine: {}; save a baseline on this machine", listed(&found)))
+    (!found.is_empty())
+        .then(|| format!("another machine: {}; save a baseline on this machine", list_differences(&found)))
 }
 
 /// Returns the sentence that names every factor in which any result of a case, on either side, differs from the first; `None` if
@@ -32,7 +33,7 @@ pub(super) fn software_difference(factors: &[Cow<'_, Factors>], across: &[String
     }
     let names: Vec<&str> = found.iter().map(|difference| difference.field.as_str()).collect();
     let names = names.join(",");
-    Some(format!("other software: {}; save a new baseline, or compare --across {names}", listed(&found)))
+    Some(format!("other software: {}; save a new baseline, or compare --across {names}", list_differences(&found)))
 }
 
 fn add_new(found: &mut Vec<Difference>, more: Vec<Difference>) {
@@ -44,7 +45,7 @@ fn add_new(found: &mut Vec<Difference>, more: Vec<Difference>) {
 }
 
 /// `rocm (7.1 before, 7.2 now), python (3.11 before, 3.12 now) differ`.
-fn listed(found: &[Difference]) -> String {
+fn list_differences(found: &[Difference]) -> String {
     let each: Vec<String> = found
         .iter()
         .map(|difference| format!("{} ({} before, {} now)", difference.field, difference.baseline, difference.current))

@@ -36,7 +36,7 @@ pub use turns::{gate_in_turns, gate_in_turns_confirmed};
 
 use crate::compare::Pair;
 use crate::policy::Policy;
-use cases::{Cases, Standing};
+use cases::{CaseStatus, Cases};
 use timed::Pairing;
 
 /// Compares `current` with `baseline`. Each run is a set of replicates, and several runs of a side add up.
@@ -66,10 +66,10 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
     let (before, after) = (Cases::of(baseline, policy), Cases::of(current, policy));
     let unlike = machine::hardware_difference(baseline, current);
     let mut rows: Vec<Row> = Vec::new();
-    for id in before.expected() {
+    for id in before.expected_cases() {
         match &unlike {
             Some(sentence) => {
-                rows.push(refused(id, Verdict::NotComparable, ReasonCode::UnlikeMachine, sentence, policy));
+                rows.push(row_without_values(id, Verdict::NotComparable, ReasonCode::UnlikeMachine, sentence, policy));
             }
             None => rows.extend(rows_of(id, [&before, &after], &RowRules { policy, pairing, across })),
         }
@@ -85,7 +85,7 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
     notes.splice(0..0, name_causes(&mut comparisons, &before, &after));
     let checks = targets::check(&after, policy);
     comparisons.extend(checks.misses);
-    let ids = (joined(baseline), RunId(joined(current)));
+    let ids = (join_run_ids(baseline), RunId(join_run_ids(current)));
     ComparisonResult {
         format_version: FORMAT_VERSION,
         comparison_id: comparison_id(&ids.0, &ids.1, now),
@@ -94,7 +94,7 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
         timestamp: now,
         verdict: summary::overall(&comparisons),
         threshold_percent: policy.threshold_percent(),
-        missing: before.expected().filter(|id| after.find(id).is_none()).cloned().collect(),
+        missing: before.expected_cases().filter(|id| after.find(id).is_none()).cloned().collect(),
         new: after.present().filter(|id| !before.expects(id)).cloned().collect(),
         summary: summary::summarize(&comparisons, &checks.shown, policy),
         threshold_checks: checks.shown,
@@ -152,7 +152,7 @@ fn with_rows(
 ) -> ComparisonResult {
     let mut result = result;
     for id in ids.iter().filter(|id| !policy.ignores_case(id.as_str())) {
-        if let Row::Ready(row) = refused(id, verdict, code, sentence, policy) {
+        if let Row::Ready(row) = row_without_values(id, verdict, code, sentence, policy) {
             result.comparisons.push(row);
         }
     }
@@ -191,9 +191,9 @@ struct RowRules<'a> {
 /// Every metric of one case that the baseline expects.
 fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) -> Vec<Row> {
     let &RowRules { policy, pairing, across } = rules;
-    let refusal = |verdict, code, sentence: &str| vec![refused(id, verdict, code, sentence, policy)];
-    let Some(baseline) = before.measured(id) else {
-        if let Standing::Failed(why) = before.standing(id) {
+    let refusal = |verdict, code, sentence: &str| vec![row_without_values(id, verdict, code, sentence, policy)];
+    let Some(baseline) = before.measured_results(id) else {
+        if let CaseStatus::Failed(why) = before.standing(id) {
             let how = reason::not_measured("failed in the baseline", why);
             return refusal(
                 Verdict::Inconclusive,
@@ -205,7 +205,7 @@ fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) 
         return refusal(Verdict::NotComparable, ReasonCode::CaseSimulated, sentence);
     };
     match after.standing(id) {
-        Standing::Measured(current) => {
+        CaseStatus::Measured(current) => {
             if let Some(sentence) = machine::device_difference(baseline, &current) {
                 return refusal(Verdict::NotComparable, ReasonCode::UnlikeMachine, &sentence);
             }
@@ -222,21 +222,21 @@ fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) 
             rows.extend(exact::rows(id, baseline, &current, policy).map(Row::Ready));
             if rows.is_empty() && is_blank(baseline) {
                 let sentence = "there are no samples and no metric to compare: measure the case again";
-                rows.push(refused(id, Verdict::Inconclusive, ReasonCode::Unreadable, sentence, policy));
+                rows.push(row_without_values(id, Verdict::Inconclusive, ReasonCode::Unreadable, sentence, policy));
             }
             rows
         }
-        Standing::Failed(why) => {
+        CaseStatus::Failed(why) => {
             refusal(Verdict::Inconclusive, ReasonCode::CaseFailed, &reason::not_measured("failed", why))
         }
-        Standing::Skipped(why) => {
+        CaseStatus::Skipped(why) => {
             refusal(Verdict::Inconclusive, ReasonCode::CaseSkipped, &reason::not_measured("was skipped", why))
         }
-        Standing::Simulated(_) => {
+        CaseStatus::Simulated(_) => {
             let sentence = "it ran on a fake GPU, which is never gated: run it on a real device";
             refusal(Verdict::NotComparable, ReasonCode::CaseSimulated, sentence)
         }
-        Standing::Partial(without) => {
+        CaseStatus::Partial(without) => {
             let runs: Vec<&str> = without.iter().map(|run| run.0.as_str()).collect();
             let sentence = format!(
                 "it was measured in some of the runs and not in {}: judge runs that all have it, or measure it there",
@@ -244,7 +244,7 @@ fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) 
             );
             refusal(Verdict::Inconclusive, ReasonCode::Missing, &sentence)
         }
-        Standing::Missing => {
+        CaseStatus::Missing => {
             let sentence =
                 "the baseline has it and the run does not: run it, or save a new baseline if it is gone for good";
             refusal(Verdict::Inconclusive, ReasonCode::Missing, sentence)
@@ -291,7 +291,9 @@ fn name_causes(rows: &mut [Comparison], before: &Cases<'_>, after: &Cases<'_>) -
     let (mut all, mut explained) = (0, 0);
     for row in regressed {
         all += 1;
-        let (Some(baseline), Standing::Measured(current)) = (before.measured(&row.id), after.standing(&row.id)) else {
+        let (Some(baseline), CaseStatus::Measured(current)) =
+            (before.measured_results(&row.id), after.standing(&row.id))
+        else {
             continue;
         };
         if let Some(cause) = held_back::cause(row, [baseline, &current]) {
@@ -307,7 +309,7 @@ fn name_causes(rows: &mut [Comparison], before: &Cases<'_>, after: &Cases<'_>) -
 }
 
 /// A comparison without figures.
-fn refused(id: &CaseId, verdict: Verdict, reason_code: ReasonCode, sentence: &str, policy: &Policy) -> Row {
+fn row_without_values(id: &CaseId, verdict: Verdict, reason_code: ReasonCode, sentence: &str, policy: &Policy) -> Row {
     Row::Ready(Comparison {
         id: id.clone(),
         metric: timed::TIME.to_owned(),
@@ -327,7 +329,7 @@ fn refused(id: &CaseId, verdict: Verdict, reason_code: ReasonCode, sentence: &st
     })
 }
 
-fn joined(runs: &[Run]) -> String {
+fn join_run_ids(runs: &[Run]) -> String {
     let ids: Vec<&str> = runs.iter().map(|run| run.run_id.0.as_str()).collect();
     if ids.is_empty() { "none".to_owned() } else { ids.join(",") }
 }

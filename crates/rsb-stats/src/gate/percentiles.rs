@@ -5,7 +5,7 @@ use rsb_model::record::Comparison;
 use rsb_model::{BenchmarkResult, Better, CaseId, ReasonCode, Unit, Verdict};
 
 use super::timed::{Pairing, by_process};
-use super::{Row, refused};
+use super::{Row, row_without_values};
 use crate::compare::{Pair, Side};
 use crate::policy::{Percentile, Policy};
 
@@ -37,7 +37,7 @@ fn too_few(id: &CaseId, percentile: Percentile, policy: &Policy) -> Row {
     let sentence = format!(
         "{metric} needs {needed} samples of each process: measure with `--runs {needed}`, or leave it out of the policy"
     );
-    match refused(id, Verdict::Inconclusive, ReasonCode::TooFewSamples, &sentence, policy) {
+    match row_without_values(id, Verdict::Inconclusive, ReasonCode::TooFewSamples, &sentence, policy) {
         Row::Ready(row) => Row::Ready(Comparison { metric: metric.to_owned(), ..row }),
         asked @ Row::Asked { .. } => asked,
     }

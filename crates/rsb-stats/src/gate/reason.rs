@@ -29,7 +29,7 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
         return format!(
             "{}: one value per side in {} does not show the spread between runs; measure several replicates, or at least \
              {} cases",
-            described(finding.change, pair.better, context.unit),
+            describe_change(finding.change, pair.better, context.unit),
             if context.pairs == 1 { "1 case".to_owned() } else { format!("{} cases", context.pairs) },
             crate::spread::MIN_CASES,
         );
@@ -55,7 +55,7 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
             ),
         },
         ReasonCode::MedianWorse => {
-            let median = described(finding.median_change.unwrap_or_default(), pair.better, context.unit);
+            let median = describe_change(finding.median_change.unwrap_or_default(), pair.better, context.unit);
             format!(
                 "{}, most of the run was slow, by more than the baseline varies: measure again, or both sides at once \
                  with `gate --against`",
@@ -99,7 +99,7 @@ fn caution(pair: &Pair) -> &'static str {
 }
 
 /// `12.3 % slower`, from a change in the bad direction.
-fn described(change: f64, better: Better, unit: Unit) -> String {
+fn describe_change(change: f64, better: Better, unit: Unit) -> String {
     let (worse, improved) = words(unit, better);
     let size = percent(change.abs());
     match size.as_str() {
@@ -114,7 +114,7 @@ fn with_interval(pair: &Pair, change: f64, [low, high]: [f64; 2], context: Reaso
     let more = if more.is_empty() { String::new() } else { format!("; {more}") };
     format!(
         "{} ({} % interval {} to {} %{more})",
-        described(change, pair.better, context.unit),
+        describe_change(change, pair.better, context.unit),
         percent(1.0 - context.alpha),
         percent(from),
         percent(to),

@@ -11,9 +11,9 @@ const UNLIKE: usize = 5;
 
 /// The sentence for a case of which two results hold the same samples.
 pub(super) fn sentence(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<String> {
-    let sides = [baseline, current].map(|results| results.iter().copied().map(Taken::of).collect::<Vec<_>>());
+    let sides = [baseline, current].map(|results| results.iter().copied().map(ResultSamples::of).collect::<Vec<_>>());
     let [before, after] = &sides;
-    let twice = |side: &[Taken<'_>]| {
+    let twice = |side: &[ResultSamples<'_>]| {
         side.iter().enumerate().any(|(at, one)| side.iter().skip(at + 1).any(|other| one.is_copy(other)))
     };
     let who = if before.iter().any(|one| after.iter().any(|other| one.is_copy(other))) {
@@ -32,9 +32,9 @@ pub(super) fn sentence(baseline: &[&BenchmarkResult], current: &[&BenchmarkResul
 }
 
 /// The samples of one result, each process with its shortest time of an iteration.
-struct Taken<'a>(Vec<(f64, &'a Samples)>);
+struct ResultSamples<'a>(Vec<(f64, &'a Samples)>);
 
-impl<'a> Taken<'a> {
+impl<'a> ResultSamples<'a> {
     fn of(result: &'a BenchmarkResult) -> Self {
         let shortest = |samples: &Samples| {
             let each = samples.times_ns.iter().zip(&samples.iters).map(|(time, iters)| time / *iters as f64);
@@ -77,7 +77,7 @@ fn is_same(one: &[&Samples], other: &[&Samples]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::testing::measured;
+    use crate::gate::testing::measured_case;
 
     fn result(processes: &[&[f64]]) -> BenchmarkResult {
         let process = |(replicate, times): (u32, &&[f64])| Samples {
@@ -85,7 +85,7 @@ mod tests {
             iters: vec![10; times.len()],
             times_ns: times.to_vec(),
         };
-        measured("gemm", (0..).zip(processes).map(process).collect())
+        measured_case("gemm", (0..).zip(processes).map(process).collect())
     }
 
     #[test]

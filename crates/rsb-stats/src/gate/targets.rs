@@ -3,7 +3,7 @@
 use rsb_model::record::{Comparison, ThresholdCheck};
 use rsb_model::{BenchmarkResult, BenchmarkType, Better, CaseId, DeviceType, Field, ReasonCode, Unit, Verdict};
 
-use super::cases::{Cases, Standing};
+use super::cases::{CaseStatus, Cases};
 use crate::estimate::median;
 use crate::glob;
 use crate::policy::{Policy, Target, TargetEffect, TargetOp};
@@ -25,10 +25,10 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
         let fits = |id: &&CaseId| glob::matches(&target.id_pattern, id.as_str()) && counts(current, id);
         for id in current.present().filter(fits) {
             matched = true;
-            let achieved = achieved(current, id, field);
+            let achieved = achieved_value(current, id, field);
             let passed = achieved.map(|value| target.is_met(value));
-            let mut check = shown(target, field, id.as_str(), achieved);
-            if let Some(value) = simulated(current, id, field) {
+            let mut check = build_check(target, field, id.as_str(), achieved);
+            if let Some(value) = simulated_value(current, id, field) {
                 (check.actual, check.simulated) = (Some(value), true);
             }
             checks.shown.push(check);
@@ -37,7 +37,7 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
             }
         }
         if !matched && concerns(current, &target.id_pattern) {
-            checks.shown.push(shown(target, field, &target.id_pattern, None));
+            checks.shown.push(build_check(target, field, &target.id_pattern, None));
         }
         if !matched && target.effect == TargetEffect::Fail && is_owed(current, &target.id_pattern) {
             checks.misses.push(miss(target, field, &CaseId::from_segments(&[&target.id_pattern]), None, policy));
@@ -65,14 +65,14 @@ fn is_owed(current: &Cases<'_>, pattern: &str) -> bool {
         named || !pattern.contains('/')
     };
     let for_gpus = |id: &CaseId| self::kind(id.as_str()) == BenchmarkType::GpuPerformance.as_str();
-    let skipped = current.skipped().filter(|id| !for_gpus(id));
+    let skipped = current.skipped_cases().filter(|id| !for_gpus(id));
     current.present().chain(skipped).any(|id| is_planned(id) && counts(current, id))
 }
 
 /// Whether targets are meant for `id`: what a driver ran on the CPU is no GPU that could reach those for GPUs.
 fn counts(current: &Cases<'_>, id: &CaseId) -> bool {
     let on_cpu = |results: &[&BenchmarkResult]| results.iter().all(|one| one.device_type == Some(DeviceType::Cpu));
-    kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str() || !current.measured(id).is_some_and(on_cpu)
+    kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str() || !current.measured_results(id).is_some_and(on_cpu)
 }
 
 fn kind(id: &str) -> &str {
@@ -96,14 +96,14 @@ impl Target {
 }
 
 /// The median over all runs; `None` where the case was not measured or one run has no figure.
-fn achieved(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
-    let Standing::Measured(results) = current.standing(id) else { return None };
+fn achieved_value(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
+    let CaseStatus::Measured(results) = current.standing(id) else { return None };
     middle(&results, field)
 }
 
 /// The same of a fake GPU, which is shown and never counts.
-fn simulated(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
-    let Standing::Simulated(results) = current.standing(id) else { return None };
+fn simulated_value(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f64> {
+    let CaseStatus::Simulated(results) = current.standing(id) else { return None };
     middle(&results, field)
 }
 
@@ -113,7 +113,7 @@ fn middle(results: &[&BenchmarkResult], field: &Field) -> Option<f64> {
     median(&figures?)
 }
 
-fn shown(target: &Target, field: &Field, id: &str, achieved: Option<f64>) -> ThresholdCheck {
+fn build_check(target: &Target, field: &Field, id: &str, achieved: Option<f64>) -> ThresholdCheck {
     ThresholdCheck {
         name: format!("{} of {id}", field.name),
         metric: field.name.to_owned(),
@@ -129,7 +129,7 @@ fn shown(target: &Target, field: &Field, id: &str, achieved: Option<f64>) -> Thr
 }
 
 fn miss(target: &Target, field: &Field, id: &CaseId, achieved: Option<f64>, policy: &Policy) -> Comparison {
-    let expected = shown(target, field, id.as_str(), achieved).expected_text();
+    let expected = build_check(target, field, id.as_str(), achieved).expected_text();
     let (verdict, reason_code, reason) = match achieved {
         Some(value) => (
             Verdict::Regressed,

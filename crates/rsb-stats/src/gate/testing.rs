@@ -45,7 +45,7 @@ pub(crate) fn verdicts(comparisons: impl IntoIterator<Item = Comparison>) -> Com
 }
 
 /// A case that was measured, with its `samples`.
-pub(crate) fn measured(name: &str, samples: Vec<Samples>) -> BenchmarkResult {
+pub(crate) fn measured_case(name: &str, samples: Vec<Samples>) -> BenchmarkResult {
     BenchmarkResult {
         benchmark_id: CaseId::from_segments(&["cpu_performance", name]),
         timestamp: Timestamp::UNIX_EPOCH,

@@ -7,11 +7,11 @@ use rsb_model::record::Comparison;
 use rsb_model::samples::{Samples, SamplesError};
 use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Unit, Verdict};
 
-use super::{Row, exact, percentiles, reason, refused, summary};
+use super::{Row, exact, percentiles, reason, row_without_values, summary};
 use crate::compare::{Pair, PairConclusion, Side};
 use crate::estimate::{location, median};
 use crate::policy::Policy;
-use crate::trimmed::{Cut, trimmed};
+use crate::trimmed::{Cut, trimmed_mean};
 
 /// The name under which the time of an iteration is compared.
 pub(super) const TIME: &str = "time_ms";
@@ -39,7 +39,7 @@ pub(super) fn rows(
         return Vec::new();
     }
     if let Some(units) = unlike_units(baseline, current) {
-        return vec![refused(id, Verdict::NotComparable, ReasonCode::UnlikeUnit, &units, policy)];
+        return vec![row_without_values(id, Verdict::NotComparable, ReasonCode::UnlikeUnit, &units, policy)];
     }
     let has_samples = |results: &[&BenchmarkResult]| results.iter().any(|result| !result.samples.is_empty());
     let sampled = [has_samples(baseline), has_samples(current)];
@@ -51,7 +51,7 @@ pub(super) fn rows(
                 (field.name, field.unit, better, values(field, baseline), values(field, current))
             }),
             Err(sentence) => {
-                return vec![refused(id, Verdict::NotComparable, ReasonCode::UnlikeUnit, &sentence, policy)];
+                return vec![row_without_values(id, Verdict::NotComparable, ReasonCode::UnlikeUnit, &sentence, policy)];
             }
         }
     } else {
@@ -66,14 +66,20 @@ pub(super) fn rows(
     }
     let unreadable = |side: &str, why: &str| {
         let sentence = format!("the samples of {side} cannot be read: {why}; measure it again");
-        vec![refused(id, Verdict::Inconclusive, ReasonCode::Unreadable, &sentence, policy)]
+        vec![row_without_values(id, Verdict::Inconclusive, ReasonCode::Unreadable, &sentence, policy)]
     };
     match (before, after) {
         (Err(why), _) => unreadable("the baseline", &why),
         (_, Err(why)) => unreadable("the run", &why),
         (Ok(before), Ok(after)) => {
             if let Some(sentence) = uneven(baseline, current) {
-                return vec![refused(id, Verdict::Inconclusive, ReasonCode::TooFewSamples, &sentence, policy)];
+                return vec![row_without_values(
+                    id,
+                    Verdict::Inconclusive,
+                    ReasonCode::TooFewSamples,
+                    &sentence,
+                    policy,
+                )];
             }
             let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
             let ratios = match pairing {
@@ -117,7 +123,7 @@ fn ratio(before: &Samples, after: &Samples) -> Option<f64> {
         return None;
     }
     let ratios: Vec<f64> = before.iter().zip(&after).map(|(before, after)| (after / before).ln()).collect();
-    trimmed(&ratios, Cut::QUARTERS).map(|found| found.mean)
+    trimmed_mean(&ratios, Cut::QUARTERS).map(|found| found.mean)
 }
 
 /// From the least that each side shows: what slowed one of its processes as a whole has spared another.

@@ -33,13 +33,13 @@ const INTERRUPTED: f64 = 1.5;
 const SHARE_GROWN: f64 = 0.1;
 
 /// The share of interrupted samples from which a pass needs [`LEAST_PAIRS`].
-const MOSTLY: f64 = 0.4;
+const MOSTLY_INTERRUPTED_SHARE: f64 = 0.4;
 
 /// A change of the median or a quartile is Regressed from this many thresholds on.
-const CLEARLY: f64 = 1.5;
+const CLEAR_CHANGE_FACTOR: f64 = 1.5;
 
 /// A pass needs the interval of the median and the upper quartile to end below this many thresholds.
-const EXCLUDED: f64 = 2.0;
+const EXCLUDED_CHANGE_FACTOR: f64 = 2.0;
 
 /// Compares two runs whose replicates took turns on one machine, the n-th of one with the n-th of the other. Regressed is
 /// not confirmed yet.
@@ -63,18 +63,18 @@ pub fn gate_in_turns_confirmed(
         let statistic = statistics.get(&row.id).copied().unwrap_or(Statistic::Fastest);
         let pairs = pairs_of(&row.id, [baseline, current]).unwrap_or_default();
         let later = &pairs[called.get(&row.id).copied().unwrap_or(pairs.len()).min(pairs.len())..];
-        if let Some(doubt) = unconfirmed(later, statistic, row.threshold_percent) {
+        if let Some(doubt) = unconfirmed_reason(later, statistic, row.threshold_percent) {
             row.verdict = Verdict::Inconclusive;
             row.reason_code = ReasonCode::NotRepeated;
             row.change_status = None;
             row.reason = format!("{}, but {doubt}", row.reason);
         }
     }
-    counted(result, policy)
+    refresh_summary(result, policy)
 }
 
 /// Why the pairs that were measured later do not confirm a slow-down; `None` if they do.
-fn unconfirmed(later: &[PairTimes], statistic: Statistic, threshold_percent: f64) -> Option<String> {
+fn unconfirmed_reason(later: &[PairTimes], statistic: Statistic, threshold_percent: f64) -> Option<String> {
     let pairs = later.len();
     if pairs < CONFIRMING_PAIRS {
         return Some(format!(
@@ -134,7 +134,7 @@ impl Statistic {
         let counts = self != Self::UpperQuartile || pairs < LEAST_PAIRS || low > 0.0;
         if finding.change >= threshold && counts {
             Some(format!("the {} of its samples is {} slower", self.name(), reason::percent_of(finding.change)))
-        } else if high >= EXCLUDED * threshold && self != Self::UpperQuartile {
+        } else if high >= EXCLUDED_CHANGE_FACTOR * threshold && self != Self::UpperQuartile {
             Some(format!("the {} of its samples may be {} slower", self.name(), reason::percent_of(high)))
         } else {
             None
@@ -213,10 +213,10 @@ fn first_sight(
             row.reason = format!("{}; in {pairs} pairs of processes, and a verdict needs {LEAST_PAIRS}", row.reason);
         }
     }
-    (counted(result, policy), statistics)
+    (refresh_summary(result, policy), statistics)
 }
 
-fn counted(mut result: ComparisonResult, policy: &Policy) -> ComparisonResult {
+fn refresh_summary(mut result: ComparisonResult, policy: &Policy) -> ComparisonResult {
     result.verdict = summary::overall(&result.comparisons);
     result.summary = summary::summarize(&result.comparisons, &result.threshold_checks, policy);
     result
@@ -258,7 +258,7 @@ fn shapes(result: &ComparisonResult, runs: [&Run; 2], policy: &Policy) -> Vec<Sh
             mean: mean(&grown).unwrap_or_default(),
             error: std_dev(&grown).unwrap_or(f64::INFINITY) / (grown.len() as f64).sqrt(),
         };
-        let is_mostly_interrupted = mean(&shares.concat()).is_some_and(|share| share > MOSTLY);
+        let is_mostly_interrupted = mean(&shares.concat()).is_some_and(|share| share > MOSTLY_INTERRUPTED_SHARE);
         for statistic in Statistic::OF_DISTRIBUTION {
             let values: Option<Vec<[f64; 2]>> = pairs.iter().map(|pair| pair.values(statistic)).collect();
             let pair = values.and_then(|values| pair_of(&values, comparison.threshold_percent / 100.0));
@@ -303,7 +303,7 @@ impl Shape {
             return None;
         }
         let clearly = |(_, pair, finding): &&(Statistic, Pair, PairConclusion)| {
-            finding.verdict == Verdict::Regressed && finding.change >= CLEARLY * pair.threshold
+            finding.verdict == Verdict::Regressed && finding.change >= CLEAR_CHANGE_FACTOR * pair.threshold
         };
         if let Some((statistic, pair, finding)) = self.findings.iter().find(clearly) {
             let context =

@@ -22,7 +22,7 @@ pub(super) struct OwnPart {
 }
 
 /// The cases of a run beside each other.
-pub(super) struct Together {
+pub(super) struct RunMatrix {
     /// The position of each among the questions.
     at: Vec<usize>,
     /// Run by run, how far each lies above its level: of the runs before, and of those judged.
@@ -31,7 +31,7 @@ pub(super) struct Together {
     slack: f64,
 }
 
-impl Together {
+impl RunMatrix {
     pub(super) fn of(questions: &[Question], figures: &[Option<Figures>]) -> Self {
         let shape = |question: &Question| (question.before.len(), question.now.len());
         let wanted =

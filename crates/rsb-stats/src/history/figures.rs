@@ -19,7 +19,7 @@ impl Figures {
     /// `None` where there are too few runs before, or none to judge.
     pub(super) fn of(question: &Question, rule: &Rule) -> Option<Self> {
         let scale = Scale(question.better);
-        let before = aligned(scale.logs(&question.before), question.accepted_from, rule.level)?;
+        let before = align_to_accepted_level(scale.logs(&question.before), question.accepted_from, rule.level)?;
         let level = median(last(&present(&before), rule.level)?)?;
         let now = scale.logs(&question.now);
         now.iter().any(Option::is_some).then_some(Self { scale, before, now, level })
@@ -42,7 +42,11 @@ pub(super) fn last(values: &[f64], count: usize) -> Option<&[f64]> {
 }
 
 /// `logs`, those before an accepted level moved to it. `None` where no run has shown that level yet.
-fn aligned(mut logs: Vec<Option<f64>>, accepted_from: Option<usize>, level: usize) -> Option<Vec<Option<f64>>> {
+fn align_to_accepted_level(
+    mut logs: Vec<Option<f64>>,
+    accepted_from: Option<usize>,
+    level: usize,
+) -> Option<Vec<Option<f64>>> {
     let Some(from) = accepted_from else { return Some(logs) };
     let (before, since) = logs.split_at_mut_checked(from)?;
     let since = median(&present(since))?;

@@ -3,35 +3,35 @@
 
 use rsb_model::{Better, CaseId};
 
-use super::{HistoryConclusion, Judged, Question, QuestionRole, Rule, judge};
+use super::{HistoryConclusion, HistoryVerdicts, Question, QuestionRole, Rule, judge};
 use crate::compare::{ErrorRates, PairConclusion};
-use crate::gate::control::{self, ControlAnswer, Moves};
+use crate::gate::control::{self, ControlAnswer, ControlDrift};
 use crate::policy::Policy;
 
 /// A question and what it is about.
-pub(super) struct Asked<'a> {
+pub(super) struct CaseQuestion<'a> {
     pub(super) id: &'a CaseId,
     pub(super) question: Question,
 }
 
 /// What came of a question.
-pub(super) struct HeardFinding {
+pub(super) struct ControlledFinding {
     pub(super) found: HistoryConclusion,
     /// What the control set adds to the reason.
     pub(super) remark: Option<String>,
 }
 
 /// What came of all.
-pub(super) struct HeardFindings {
-    pub(super) each: Vec<HeardFinding>,
-    pub(super) common: Option<(Question, HeardFinding)>,
+pub(super) struct ControlledFindings {
+    pub(super) each: Vec<ControlledFinding>,
+    pub(super) common: Option<(Question, ControlledFinding)>,
 }
 
 /// Judges every question, and hears the control set, as [`crate::gate()`] does: on a machine that moved, what looks slower
 /// has no verdict, the common mode included, unless the policy takes the move out of every case.
-pub(super) fn judge_heard(asked: &[Asked<'_>], policy: &Policy) -> HeardFindings {
+pub(super) fn judge_with_controls(asked: &[CaseQuestion<'_>], policy: &Policy) -> ControlledFindings {
     let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
-    let is_control = |asked: &Asked<'_>| policy.is_control(asked.id.as_str());
+    let is_control = |asked: &CaseQuestion<'_>| policy.is_control(asked.id.as_str());
     let questions: Vec<Question> = asked.iter().map(|one| one.question.clone()).collect();
     let plain = judge(&questions, &Rule::default(), rates);
     let controls: Vec<(&CaseId, PairConclusion)> = asked
@@ -40,29 +40,29 @@ pub(super) fn judge_heard(asked: &[Asked<'_>], policy: &Policy) -> HeardFindings
         .filter(|(one, _)| is_control(one))
         .map(|(one, found)| (one.id, pair_of(found)))
         .collect();
-    let moves = Moves::of(&controls, policy);
+    let moves = ControlDrift::of(&controls, policy);
     let correction = moves.correction(&controls, policy);
     let judged = match correction {
         None => plain.clone(),
         Some(shift) => {
-            let less = |one: &Asked<'_>| {
+            let less = |one: &CaseQuestion<'_>| {
                 let slack = 2.0 * shift.variance.sqrt();
                 if is_control(one) { one.question.clone() } else { without(&one.question, shift.log, slack) }
             };
             judge(&asked.iter().map(less).collect::<Vec<_>>(), &Rule::default(), rates)
         }
     };
-    let Judged { each, common } = judged;
+    let HistoryVerdicts { each, common } = judged;
     let of_case = |found: HistoryConclusion| answer(found, moves.of_case(pair_of(&found), correction, policy));
     let each = asked.iter().zip(each).zip(plain.each).map(|((one, found), plain)| {
         let is_unknown = found.interval.is_none();
         match is_control(one) {
-            _ if is_unknown => HeardFinding { found, remark: None },
+            _ if is_unknown => ControlledFinding { found, remark: None },
             true => answer(plain, control::of_control(one.id, pair_of(&plain), policy)),
             false => of_case(found),
         }
     });
-    HeardFindings { each: each.collect(), common: common.map(|(question, found)| (question, of_case(found))) }
+    ControlledFindings { each: each.collect(), common: common.map(|(question, found)| (question, of_case(found))) }
 }
 
 /// The role of a metric of a case: whether it tells what the run has in common.
@@ -94,7 +94,7 @@ fn pair_of(found: &HistoryConclusion) -> PairConclusion {
     }
 }
 
-fn answer(found: HistoryConclusion, heard: ControlAnswer) -> HeardFinding {
+fn answer(found: HistoryConclusion, heard: ControlAnswer) -> ControlledFinding {
     let ControlAnswer { finding, remark } = heard;
-    HeardFinding { found: HistoryConclusion { verdict: finding.verdict, reason: finding.reason, ..found }, remark }
+    ControlledFinding { found: HistoryConclusion { verdict: finding.verdict, reason: finding.reason, ..found }, remark }
 }

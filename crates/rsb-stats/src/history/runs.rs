@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rsb_model::record::{Comparison, ComparisonNoteCode, ComparisonResult, TIME, comparison_id};
 use rsb_model::{BenchmarkResult, Better, CaseId, DeviceType, Outcome, ReasonCode, Run, RunId, Timestamp, Unit};
 
-use super::machine::{Asked, HeardFinding, judge_heard, role};
+use super::machine::{CaseQuestion, ControlledFinding, judge_with_controls, role};
 use super::sentence::{SentenceContext, of_common, sentence};
 use super::{LEVEL, Question, QuestionRole};
 use crate::gate::summary::band;
@@ -54,10 +54,10 @@ pub fn gate_history(
     let ids: Vec<CaseId> = rows.iter().map(|row| row.id.clone()).collect();
     let asked = rows.iter().zip(&ids).map(|(row, id)| {
         let role = role(id, row.metric == TIME, policy);
-        Asked { id, question: question(row, role, (&before, &after), stored) }
+        CaseQuestion { id, question: question(row, role, (&before, &after), stored) }
     });
-    let asked: Vec<Asked<'_>> = asked.collect();
-    let answers = judge_heard(&asked, policy);
+    let asked: Vec<CaseQuestion<'_>> = asked.collect();
+    let answers = judge_with_controls(&asked, policy);
     let context = SentenceContext {
         questions: asked.len(),
         cases: asked.iter().filter(|one| one.question.role == QuestionRole::Case).count(),
@@ -138,7 +138,7 @@ fn is_measured(result: &BenchmarkResult) -> bool {
     result.outcome == Outcome::Measured && result.device_type != Some(DeviceType::Simulated)
 }
 
-fn rewrite(row: &mut Comparison, question: &Question, answer: &HeardFinding, reason: String) {
+fn rewrite(row: &mut Comparison, question: &Question, answer: &ControlledFinding, reason: String) {
     let found = &answer.found;
     let sign = match question.better {
         Better::Lower => 100.0,
@@ -163,7 +163,7 @@ fn rewrite(row: &mut Comparison, question: &Question, answer: &HeardFinding, rea
 }
 
 /// What the cases have in common, as a row: its figures are times over those at the levels of the cases.
-fn common_row(question: &Question, answer: &HeardFinding, context: SentenceContext) -> Comparison {
+fn common_row(question: &Question, answer: &ControlledFinding, context: SentenceContext) -> Comparison {
     let (id, metric) = COMMON;
     let mut row = Comparison {
         id: CaseId::from_segments(&[id]),

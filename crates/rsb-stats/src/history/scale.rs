@@ -2,7 +2,7 @@
 
 use rsb_model::Better;
 
-use crate::compare::{change_of_log, log_of_change, turned};
+use crate::compare::{change_of_log, log_of_change, orient};
 
 /// The scale of a metric, by the way in which it improves.
 #[derive(Debug, Clone, Copy)]
@@ -11,13 +11,13 @@ pub(super) struct Scale(pub(super) Better);
 impl Scale {
     /// Of each figure that has one.
     pub(super) fn logs(self, values: &[f64]) -> Vec<Option<f64>> {
-        let log = |value: &f64| (value.is_finite() && *value > 0.0).then(|| turned(value.ln(), self.0));
+        let log = |value: &f64| (value.is_finite() && *value > 0.0).then(|| orient(value.ln(), self.0));
         values.iter().map(log).collect()
     }
 
     /// The figure of a logarithm.
     pub(super) fn value(self, log: f64) -> f64 {
-        turned(log, self.0).exp()
+        orient(log, self.0).exp()
     }
 
     /// Δ of a difference of logarithms, held to what a document can carry: JSON has no infinity.

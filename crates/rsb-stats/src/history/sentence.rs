@@ -27,7 +27,7 @@ pub(super) fn sentence(unit: &str, question: &Question, found: &HistoryConclusio
         return format!("{slow} of {runs} runs {are} clearly {slower} and the others are not: {REPEAT}");
     }
     let threshold = percent(question.threshold);
-    let told = told(unit, question, found, (interval, context));
+    let told = describe_change(unit, question, found, (interval, context));
     match found.reason {
         ReasonCode::AboveThreshold => {
             let beyond = found.beyond_others.map(|beyond| {
@@ -90,7 +90,7 @@ fn doubt(question: &Question, found: &HistoryConclusion, [low, _]: [f64; 2], con
 }
 
 /// `22.1 % slower than the 15 runs before (95 % interval 18 to 26 %)`.
-fn told(
+fn describe_change(
     unit: &str,
     question: &Question,
     found: &HistoryConclusion,

@@ -21,7 +21,7 @@ pub(super) struct Findings<'a> {
 }
 
 /// What happened, where, and what it was before.
-struct Happened {
+struct AlertDraft {
     basis: AlertBasis,
     change_percent: f64,
     /// Up to which position it was as before, and since which it holds.
@@ -37,16 +37,16 @@ impl Findings<'_> {
     /// and reach the threshold. Of what lies before the lookback only the last change is told, as information.
     pub(super) fn alerts(&self) -> Vec<Alert> {
         let counts = |change: &&ChangePoint| change.q_value.is_none_or(|q| q <= self.settings.significance);
-        let suspected = self.suspected.iter().filter(counts).map(|change| self.raised(change));
+        let suspected = self.suspected.iter().filter(counts).map(|change| self.draft_suspicion(change));
         let last = self.confirmed.len().saturating_sub(1);
         let confirmed = self.confirmed.iter().enumerate().rev();
         let confirmed = confirmed.filter(|(at, change)| *at == last || self.is_recent(change.index));
         let is_of_ramp =
             |index: usize| self.ramp.is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&index));
         let confirmed = confirmed.filter(|(_, change)| !is_of_ramp(change.index));
-        let confirmed = confirmed.filter(|(_, change)| counts(change)).map(|(_, change)| self.stepped(change));
-        let ramp = self.ramp.map(|ramp| self.climbed(ramp));
-        let drift = self.drift.and_then(|line| self.drifted(line));
+        let confirmed = confirmed.filter(|(_, change)| counts(change)).map(|(_, change)| self.draft_step(change));
+        let ramp = self.ramp.map(|ramp| self.draft_ramp(ramp));
+        let drift = self.drift.and_then(|line| self.draft_drift(line));
         suspected.chain(confirmed).chain(ramp).chain(drift).filter_map(|happened| self.alert(happened)).collect()
     }
 
@@ -64,11 +64,11 @@ impl Findings<'_> {
         if self.is_recent(index) { String::new() } else { format!("; more than {days} days before the last point") }
     }
 
-    fn raised(&self, change: &ChangePoint) -> Happened {
+    fn draft_suspicion(&self, change: &ChangePoint) -> AlertDraft {
         let (metric, unit, needed) = (&self.series.metric, &self.series.unit, self.settings.min_size);
         let description = format!(
             "suspected: the last {} of {metric}, {:.4} {unit} since {}, {} not fit the level of {:.4} before ({:+.1} %)",
-            counted(change.points),
+            format_point_count(change.points),
             change.after,
             change.timestamp,
             if change.points == 1 { "does" } else { "do" },
@@ -80,7 +80,7 @@ impl Findings<'_> {
         } else {
             "measure again: these points do not confirm a change in this much noise".to_owned()
         };
-        Happened {
+        AlertDraft {
             basis: AlertBasis::Suspected,
             change_percent: change.change_percent,
             places: [change.index; 2],
@@ -90,7 +90,7 @@ impl Findings<'_> {
         }
     }
 
-    fn stepped(&self, change: &ChangePoint) -> Happened {
+    fn draft_step(&self, change: &ChangePoint) -> AlertDraft {
         let (metric, unit, time) = (&self.series.metric, &self.series.unit, change.timestamp);
         let (before, after, percent) = (change.before, change.after, change.change_percent);
         let description = match change.part {
@@ -106,7 +106,7 @@ impl Findings<'_> {
         };
         let description = description + &self.age(change.index);
         let look = format!("compare the runs before and after {time}: what changed in the code or on the machine?");
-        Happened {
+        AlertDraft {
             basis: AlertBasis::Confirmed,
             change_percent: percent,
             places: [change.index; 2],
@@ -116,7 +116,7 @@ impl Findings<'_> {
         }
     }
 
-    fn climbed(&self, ramp: &Ramp) -> Happened {
+    fn draft_ramp(&self, ramp: &Ramp) -> AlertDraft {
         let (metric, unit) = (&self.series.metric, &self.series.unit);
         let (from, to) = (ramp.from_timestamp, ramp.to_timestamp);
         let description = format!(
@@ -127,7 +127,7 @@ impl Findings<'_> {
         let look =
             format!("compare the runs before {from} and after {to}, then those between: more than one change adds up");
         let places = [ramp.from_index, ramp.to_index];
-        Happened {
+        AlertDraft {
             basis: AlertBasis::Ramp,
             change_percent: ramp.change_percent,
             places,
@@ -137,7 +137,7 @@ impl Findings<'_> {
         }
     }
 
-    fn drifted(&self, line: Line) -> Option<Happened> {
+    fn draft_drift(&self, line: Line) -> Option<AlertDraft> {
         let days = days_between(self.points.first()?.0, self.points.last()?.0);
         let change = percent_change(line.at(0.0), line.at(days))?;
         let (metric, unit, slope) = (&self.series.metric, &self.series.unit, line.slope);
@@ -151,11 +151,18 @@ impl Findings<'_> {
         // A drift is about now, wherever it began; what it is compared with is its first points.
         let before = self.settings.recent_points.clamp(1, self.points.len());
         let places = [before, self.points.len() - 1];
-        Some(Happened { basis: AlertBasis::Drift, change_percent: change, places, is_share: false, description, look })
+        Some(AlertDraft {
+            basis: AlertBasis::Drift,
+            change_percent: change,
+            places,
+            is_share: false,
+            description,
+            look,
+        })
     }
 
-    fn alert(&self, happened: Happened) -> Option<Alert> {
-        let Happened { basis, change_percent, places: [before, since], is_share, description, look } = happened;
+    fn alert(&self, happened: AlertDraft) -> Option<Alert> {
+        let AlertDraft { basis, change_percent, places: [before, since], is_share, description, look } = happened;
         let threshold = self.settings.alert_threshold_percent;
         let size = change_percent.abs();
         // Rounding must not take a change of exactly the threshold below it.
@@ -197,6 +204,6 @@ impl Findings<'_> {
     }
 }
 
-fn counted(points: usize) -> String {
+fn format_point_count(points: usize) -> String {
     if points == 1 { "point".to_owned() } else { format!("{points} points") }
 }

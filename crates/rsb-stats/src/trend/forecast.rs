@@ -8,7 +8,7 @@ use crate::estimate::mean;
 
 /// What is continued.
 #[derive(Debug, Clone, Copy)]
-pub struct Continued<'a> {
+pub struct ForecastInput<'a> {
     /// Days since some day, ascending, of the points since the last change of level.
     pub days: &'a [f64],
     /// Their values.
@@ -25,7 +25,7 @@ pub struct Continued<'a> {
 ///
 /// The interval is that of ordinary least squares, s √(1 + f/n + f (x − x̄)²/Σ(x − x̄)²) times Student's t, where f is the
 /// inflation. It is about next values of this kind: a new change of level is not in it.
-pub fn predict_future(past: Continued<'_>, days_ahead: u32, confidence: f64) -> Vec<PredictedValue> {
+pub fn predict_future(past: ForecastInput<'_>, days_ahead: u32, confidence: f64) -> Vec<PredictedValue> {
     let n = past.values.len();
     let (Some(center), Some(day), Some(&last)) = (mean(past.values), mean(past.days), past.days.last()) else {
         return Vec::new();

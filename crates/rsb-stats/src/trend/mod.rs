@@ -25,11 +25,11 @@ use crate::estimate::{mean, median};
 use crate::hypothesis::mann_whitney;
 use crate::multiple::benjamini_hochberg;
 use change::{DetectedChange, DetectedChanges};
-use forecast::Continued;
+use forecast::ForecastInput;
 pub use line::Line;
 use monotone::MannKendall;
 pub use settings::{ChangeMethod, TrendSettings};
-use shape::BestTold;
+use shape::BestShape;
 
 /// Through less than this no slope a day is drawn, in days: it would foretell a day from a part of one.
 const LEAST_SPAN: f64 = 1.0;
@@ -76,7 +76,7 @@ pub fn trend_with(series: &[SeriesInput], settings: &TrendSettings) -> TrendDocu
     let (questions, _) = adjusted.as_chunks();
     let analyses = analyses.into_iter().zip(questions);
     let trends: Vec<SeriesTrend> =
-        analyses.map(|(analysis, adjusted)| analysis.told(*adjusted, chances.len())).collect();
+        analyses.map(|(analysis, adjusted)| analysis.into_series_trend(*adjusted, chances.len())).collect();
     let common_changes = common::common(series, &trends);
     TrendDocument { format_version: FORMAT_VERSION, series: trends, changes: Vec::new(), common_changes }
 }
@@ -91,7 +91,7 @@ struct Analysis<'a> {
     line: Option<Line>,
     direction: Direction,
     changes: DetectedChanges,
-    climb: Option<BestTold>,
+    climb: Option<BestShape>,
     test: Option<MannKendall>,
     /// Chance of such a line where neighbors are as alike as these; 1 where levels or a climb tell the series better.
     drift_chance: f64,
@@ -109,15 +109,15 @@ impl<'a> Analysis<'a> {
         let direction = line.map_or(Direction::Stable, |line| direction(line, settings));
         let mut changes = change::detect(&values, settings);
         let mut climb = None;
-        let mut best = BestTold::Line;
+        let mut best = BestShape::Line;
         let is_of_parts = changes.confirmed.iter().any(|change| change.part.is_some());
         if !changes.confirmed.is_empty() && is_of_parts {
-            best = BestTold::Levels;
+            best = BestShape::Levels;
         } else if !changes.confirmed.is_empty() {
             let tame = change::without_outliers(&values, settings);
-            let (told, has_levels) = shape::best_told(&values, &tame, &changes.confirmed, settings.min_size, margin);
+            let (told, has_levels) = shape::best_shape(&values, &tame, &changes.confirmed, settings.min_size, margin);
             best = told;
-            climb = matches!(best, BestTold::Climb { .. }).then_some(best);
+            climb = matches!(best, BestShape::Climb { .. }).then_some(best);
             if !has_levels {
                 // A steady climb is a trend, not a staircase.
                 changes.confirmed.clear();
@@ -130,7 +130,9 @@ impl<'a> Analysis<'a> {
         let inflation = (1.0 + around) / (1.0 - around);
         let test = monotone::mann_kendall(&values, inflation);
         let drift_chance = match (best, line, test) {
-            (BestTold::Line, Some(line), Some(test)) => line.inflated_chance(values.len(), inflation).max(test.p_value),
+            (BestShape::Line, Some(line), Some(test)) => {
+                line.inflated_chance(values.len(), inflation).max(test.p_value)
+            }
             _ => 1.0,
         };
         if let Some(line) = line.filter(|_| drift_chance <= settings.change_chance()) {
@@ -165,7 +167,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// The whole, with the `adjusted` chances of its [`Self::chances`] among the `questions` of all series.
-    fn told(mut self, adjusted: [f64; 3], questions: usize) -> SeriesTrend {
+    fn into_series_trend(mut self, adjusted: [f64; 3], questions: usize) -> SeriesTrend {
         let settings = self.settings;
         let [changed, _, drifted] = adjusted;
         let newest = self.filter(adjusted, questions);
@@ -195,7 +197,7 @@ impl<'a> Analysis<'a> {
         let alerts = findings.alerts();
         let lasting = self.days.last().is_some_and(|&span| span >= LEAST_SPAN);
         let slope = |slope: f64| Some(slope).filter(|_| lasting);
-        let predicted = if lasting && has_enough { self.predicted() } else { Vec::new() };
+        let predicted = if lasting && has_enough { self.predict() } else { Vec::new() };
         let forecast = predicted.last().filter(|_| self.direction != Direction::Stable).map(|last| Forecast {
             days: last.days,
             value: last.value,
@@ -269,7 +271,7 @@ impl<'a> Analysis<'a> {
     }
 
     fn ramp(&self) -> Option<Ramp> {
-        let BestTold::Climb { from, to, before, after } = self.climb? else { return None };
+        let BestShape::Climb { from, to, before, after } = self.climb? else { return None };
         Some(Ramp {
             from_index: from,
             to_index: to,
@@ -284,16 +286,16 @@ impl<'a> Analysis<'a> {
     /// Where the last level begins, or the series.
     fn level_from(&self) -> usize {
         let climbed = match self.climb {
-            Some(BestTold::Climb { to, .. }) => to,
+            Some(BestShape::Climb { to, .. }) => to,
             _ => 0,
         };
         self.changes.confirmed.last().map_or(climbed, |change| change.index)
     }
 
-    fn predicted(&self) -> Vec<PredictedValue> {
+    fn predict(&self) -> Vec<PredictedValue> {
         let from = self.level_from();
         let rho = self.changes.correlation;
-        let past = Continued {
+        let past = ForecastInput {
             days: &self.days[from..],
             values: &self.values[from..],
             inflation: (1.0 + rho) / (1.0 - rho),

@@ -16,7 +16,7 @@ const PLACES: usize = 24;
 
 /// What tells a series best.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum BestTold {
+pub(super) enum BestShape {
     Levels,
     Line,
     Climb { from: usize, to: usize, before: f64, after: f64 },
@@ -25,13 +25,13 @@ pub(super) enum BestTold {
 /// What tells `values` best, and whether levels tell them better than a line, where `changes` were found in them. A climb
 /// takes more than `min_size` points: what takes fewer is a step. Levels and climbs must also tell better than a line by
 /// `margin` or more in squares of `tame`, which is `values` without outliers: a drift in noise resembles a step.
-pub(super) fn best_told(
+pub(super) fn best_shape(
     values: &[f64],
     tame: &[f64],
     changes: &[DetectedChange],
     min_size: usize,
     margin: f64,
-) -> (BestTold, bool) {
+) -> (BestShape, bool) {
     let stride = values.len().div_ceil(POINTS).max(1);
     let thin = Thinned { stride, values: values.iter().copied().step_by(stride).collect() };
     let by_levels = thin.criterion(thin.around_levels(changes), 2 * changes.len() + 1);
@@ -46,8 +46,8 @@ pub(super) fn best_told(
     let by_climb = climb.map_or(f64::INFINITY, |(distance, _)| thin.criterion(distance, 4));
     let best = match climb {
         Some((_, climb)) if by_climb < by_line && !(has_levels && by_levels <= by_climb) => climb,
-        _ if has_levels => BestTold::Levels,
-        _ => BestTold::Line,
+        _ if has_levels => BestShape::Levels,
+        _ => BestShape::Line,
     };
     (best, has_levels)
 }
@@ -73,8 +73,8 @@ fn squares_around_levels(values: &[f64], changes: &[DetectedChange]) -> f64 {
 }
 
 /// Squares around a climb.
-fn squares_around_climb(values: &[f64], climb: BestTold) -> f64 {
-    let BestTold::Climb { from, to, before, after } = climb else { return f64::INFINITY };
+fn squares_around_climb(values: &[f64], climb: BestShape) -> f64 {
+    let BestShape::Climb { from, to, before, after } = climb else { return f64::INFINITY };
     let distance = |(at, value): (usize, &f64)| value - climbing(at, from..to, before, after);
     values.iter().enumerate().map(|one| distance(one).powi(2)).sum()
 }
@@ -120,7 +120,7 @@ impl Thinned {
     }
 
     /// The best climb, and how far the points lie from it.
-    fn climb(&self, min_size: usize) -> Option<(f64, BestTold)> {
+    fn climb(&self, min_size: usize) -> Option<(f64, BestShape)> {
         let n = self.values.len();
         let shortest = min_size.div_ceil(self.stride).max(2);
         let places: Vec<usize> = (1..PLACES).map(|step| step * n / PLACES).filter(|at| *at >= shortest).collect();
@@ -134,7 +134,7 @@ impl Thinned {
             let (from, to, before, after) = (a.0, b.0, a.1, b.2);
             let expected = |at: usize| climbing(at, from..to, before, after);
             let distance: f64 = self.values.iter().enumerate().map(|(at, value)| (value - expected(at)).abs()).sum();
-            let told = BestTold::Climb { from: from * self.stride, to: to * self.stride, before, after };
+            let told = BestShape::Climb { from: from * self.stride, to: to * self.stride, before, after };
             (distance, told)
         });
         climbs.min_by(|a, b| a.0.total_cmp(&b.0))

@@ -81,12 +81,12 @@ impl Baseline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{case_id, machine, measured, moment, run};
+    use crate::testing::{case_id, machine, measured_case, moment, run};
     use rsb_model::{RunId, Samples};
 
     fn of(id: &str, times: [f64; 2]) -> Run {
         let [a, b] = times;
-        Run { benchmarks: vec![measured("b", b), measured("a", a)], ..run(id, 0) }
+        Run { benchmarks: vec![measured_case("b", b), measured_case("a", a)], ..run(id, 0) }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::document;
-use crate::testing::{machine, measured, moment, run, skipped};
+use crate::testing::{machine, measured_case, moment, run, skipped_case};
 use rsb_model::{MachineState, Samples};
 
 fn dir() -> (tempfile::TempDir, Baselines) {
@@ -14,7 +14,11 @@ fn dir() -> (tempfile::TempDir, Baselines) {
 fn of(cores: u32) -> Run {
     let mut environment = machine(cores);
     environment.state = Some(MachineState { load_average: Some(0.5), ..MachineState::default() });
-    Run { environment, benchmarks: vec![measured("b", 2.0), skipped("c"), measured("a", 1.0)], ..run("x", 0) }
+    Run {
+        environment,
+        benchmarks: vec![measured_case("b", 2.0), skipped_case("c"), measured_case("a", 1.0)],
+        ..run("x", 0)
+    }
 }
 
 fn baseline(name: &str, cores: u32) -> Baseline {
@@ -56,7 +60,8 @@ fn a_saved_baseline_comes_back_as_it_was() {
 fn the_processes_of_the_last_earlier_runs_stay_with_each_case() {
     let (_dir, baselines) = dir();
     let earlier = |count: usize| -> Vec<Run> {
-        let one = |at: usize| Run { benchmarks: vec![measured("a", 10.0 + at as f64), skipped("b")], ..of(2) };
+        let one =
+            |at: usize| Run { benchmarks: vec![measured_case("a", 10.0 + at as f64), skipped_case("b")], ..of(2) };
         (0..count).map(one).collect()
     };
     let past = |baseline: &Baseline, id: &str| -> Vec<Vec<f64>> {
@@ -88,7 +93,7 @@ fn a_baseline_is_small_and_stable() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     let one_changed = {
         let mut runs = [of(2)];
-        runs[0].benchmarks[0] = measured("b", 2.5);
+        runs[0].benchmarks[0] = measured_case("b", 2.5);
         runs
     };
     let changed = document::to_text(&Baseline::new("quick", moment(100), &one_changed).unwrap()).unwrap();

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::parquet_file::{ParquetSink, write_all};
 use crate::store::Store;
-use crate::testing::{DAY, keep, measured, run, skipped, with_runs};
+use crate::testing::{DAY, keep, measured_case, run, skipped_case, with_runs};
 
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -20,7 +20,7 @@ fn exported() -> Option<(DuckdbLibrary, tempfile::TempDir, Store, PathBuf)> {
         }
     };
     let (dir, store) = with_runs(3, 2);
-    let mut model = measured("bs=8", 4.0);
+    let mut model = measured_case("bs=8", 4.0);
     model.results = vec![
         Fields::new()
             .with("time_us", 4000.0)
@@ -36,9 +36,9 @@ fn exported() -> Option<(DuckdbLibrary, tempfile::TempDir, Store, PathBuf)> {
     ];
     model.samples.push(Samples { replicate: 1, iters: vec![1; 11], times_ns: vec![5e6; 11] });
     let impossible = Samples { replicate: 0, iters: vec![1; 11], times_ns: vec![-5e6; 11] };
-    let broken = BenchmarkResult { samples: vec![impossible], ..measured("broken", 1.0) };
-    let twice = measured("twice", 3.0);
-    let benchmarks = vec![model, broken, twice.clone(), twice, skipped("none")];
+    let broken = BenchmarkResult { samples: vec![impossible], ..measured_case("broken", 1.0) };
+    let twice = measured_case("twice", 3.0);
+    let benchmarks = vec![model, broken, twice.clone(), twice, skipped_case("none")];
     keep(&store, &Run { benchmarks, ..run("other", 5 * DAY) });
     keep(&store, &Run { benchmarks: Vec::new(), ..run("empty", 6 * DAY) });
     let path = dir.path().canonicalize().unwrap().join("it's exported.parquet");

@@ -75,7 +75,7 @@ fn without_rows(header: Option<&Header<'_>>, sink: &mut Sink) {
 
 fn add(tool: Tool, header: &Header<'_>, line: &str, sink: &mut Sink) {
     let values: Vec<&str> = line.split(',').map(str::trim).collect();
-    let Some(columns) = aligned(tool, &header.names, &values) else {
+    let Some(columns) = align_columns(tool, &header.names, &values) else {
         let (names, values) = (header.names.len(), values.len());
         let problem = format!("`{}` has {values} values for {names} names", line.trim());
         return sink.unreadable(&format!("line {} row {}", header.line, header.rows), &problem);
@@ -84,11 +84,11 @@ fn add(tool: Tool, header: &Header<'_>, line: &str, sink: &mut Sink) {
     let mut name: Vec<String> = header.solution.map(|number| format!("solution={number}")).into_iter().collect();
     name.extend(row.shape().map(|(name, value)| format!("{name}={value}")));
     let is_short = values.len() < header.names.len();
-    sink.put(&name.join(","), row.found(is_short));
+    sink.put(&name.join(","), row.to_case(is_short));
 }
 
 /// Each value with its name: where some are missing, parameters count from the left and figures from the right.
-fn aligned<'a>(tool: Tool, names: &[&'a str], values: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
+fn align_columns<'a>(tool: Tool, names: &[&'a str], values: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
     if names.len() == values.len() {
         return Some(names.iter().copied().zip(values.iter().copied()).collect());
     }
@@ -144,7 +144,7 @@ impl<'a> Row<'a> {
         text.parse().map(Some).map_err(|_| format!("`{name}` is `{text}`, not a number"))
     }
 
-    fn found(&self, is_short: bool) -> Result<ImportedCase, String> {
+    fn to_case(&self, is_short: bool) -> Result<ImportedCase, String> {
         let time_us = self.number("us")?.ok_or("it has no `us`")?;
         let gflops = self.number(self.tool.gflops)?.ok_or("it has no rate")?;
         self.check(gflops * time_us * 1e3, is_short)?;

@@ -7,7 +7,7 @@ use super::Format;
 
 /// A name that no importer has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a supported import format; supported are {}", known())]
+#[error("`{text}` is not a supported import format; supported are {}", format_names())]
 pub struct UnknownFormat {
     pub(super) text: String,
 }
@@ -40,7 +40,7 @@ pub enum ImportError {
     /// No tool is known to write such a file.
     #[error(
         "`{}` is the output of no known tool{}; name the tool with --format: {}",
-        path.display(), cut_off(syntax.as_deref()), known()
+        path.display(), cut_off(syntax.as_deref()), format_names()
     )]
     Undetected {
         /// The file.
@@ -86,7 +86,7 @@ pub enum ImportError {
     },
 }
 
-fn known() -> String {
+fn format_names() -> String {
     Format::ALL.map(Format::as_str).join(", ")
 }
 
@@ -108,7 +108,7 @@ impl Problem {
     }
 
     /// It is the tool's, and this is in the way.
-    pub(super) fn refused(problem: impl Into<String>, cure: impl Into<String>) -> Self {
+    pub(super) fn refusal(problem: impl Into<String>, cure: impl Into<String>) -> Self {
         Self::Refused { problem: problem.into(), cure: cure.into() }
     }
 

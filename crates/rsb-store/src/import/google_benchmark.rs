@@ -26,21 +26,21 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let entries = json::list(&document, "benchmarks")?;
     let context = document.get("context").ok_or_else(|| Problem::shape("it has no `context`"))?;
-    sink.dated(context, "date", Unzoned::Local)?;
+    sink.read_timestamp(context, "date", Unzoned::Local)?;
     if json::text(context, "library_build_type") == Some("debug") {
         sink.note("Google Benchmark itself was built without optimization: its times are too long".to_owned());
     }
-    for group in grouped(entries) {
-        match told(&group) {
-            Some(Told::Failed(why)) => sink.failed(group.name, why),
-            Some(Told::Skipped(why)) => sink.skipped(group.name, why),
+    for group in group_entries(entries) {
+        match reported_failure(&group) {
+            Some(ReportedFailure::Failed(why)) => sink.put_failed(group.name, why),
+            Some(ReportedFailure::Skipped(why)) => sink.put_skipped(group.name, why),
             None => sink.put(group.name, figures(&group)),
         }
     }
     Ok(())
 }
 
-fn grouped(entries: &[Value]) -> Vec<Group<'_>> {
+fn group_entries(entries: &[Value]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for entry in entries {
@@ -79,29 +79,30 @@ fn aggregate_of<'a>(entry: &'a Value, name: &'a str) -> Option<&'a str> {
 }
 
 /// What the tool says in place of figures.
-enum Told<'a> {
+enum ReportedFailure<'a> {
     Failed(&'a str),
     Skipped(&'a str),
 }
 
-fn told<'a>(group: &Group<'a>) -> Option<Told<'a>> {
+fn reported_failure<'a>(group: &Group<'a>) -> Option<ReportedFailure<'a>> {
     let is_set = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_bool) == Some(true);
     group.repetitions.iter().find_map(|entry| {
         if is_set(entry, "error_occurred") {
-            return Some(Told::Failed(json::text(entry, "error_message").unwrap_or("no message")));
+            return Some(ReportedFailure::Failed(json::text(entry, "error_message").unwrap_or("no message")));
         }
-        is_set(entry, "skipped").then(|| Told::Skipped(json::text(entry, "skip_message").unwrap_or("no message")))
+        is_set(entry, "skipped")
+            .then(|| ReportedFailure::Skipped(json::text(entry, "skip_message").unwrap_or("no message")))
     })
 }
 
 fn figures(group: &Group<'_>) -> Result<ImportedCase, String> {
     if group.repetitions.is_empty() {
-        return aggregated(group);
+        return aggregate_case(group);
     }
     let mut samples = Samples::new(0);
     for entry in &group.repetitions {
         let iterations = json::count(entry, "iterations")?.ok_or("it has no `iterations`")?;
-        let time_ns = json::needed(entry, "real_time")? * nanoseconds(entry)?;
+        let time_ns = json::required_number(entry, "real_time")? * nanoseconds(entry)?;
         samples.push(iterations, time_ns * iterations as f64);
     }
     let fields = rates(&group.repetitions)?;
@@ -113,13 +114,13 @@ fn figures(group: &Group<'_>) -> Result<ImportedCase, String> {
 }
 
 /// With `--benchmark_report_aggregates_only` there are no repetitions: the median stands for them, else the mean.
-fn aggregated(group: &Group<'_>) -> Result<ImportedCase, String> {
+fn aggregate_case(group: &Group<'_>) -> Result<ImportedCase, String> {
     let of = |kind: &str| group.aggregates.iter().find(|(name, _)| *name == kind).map(|(_, entry)| *entry);
     let (kind, entry) = ["median", "mean"]
         .into_iter()
         .find_map(|kind| Some((kind, of(kind)?)))
         .ok_or("it has neither repetitions nor a median or mean")?;
-    let time_ns = json::needed(entry, "real_time")? * nanoseconds(entry)?;
+    let time_ns = json::required_number(entry, "real_time")? * nanoseconds(entry)?;
     let mut fields = rates(&[entry])?;
     fields.set("time_ms", time_ns / 1e6);
     let mut found = ImportedCase::of(fields);

@@ -15,7 +15,7 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     for result in json::list(&document, "results")? {
         let name = json::text(result, "command").unwrap_or_default();
         if was_killed(result) {
-            sink.failed(name, "a run of the command was ended by a signal, so its time is not that of the command");
+            sink.put_failed(name, "a run of the command was ended by a signal, so its time is not that of the command");
         } else {
             sink.put(name, command(result));
         }
@@ -31,7 +31,7 @@ fn was_killed(result: &Value) -> bool {
 fn command(result: &Value) -> Result<ImportedCase, String> {
     let mut found = match json::numbers(result, "times")? {
         Some(times) if !times.is_empty() => ImportedCase::of_processes(&times),
-        _ => ImportedCase::of(Fields::new().with("time_ms", json::needed(result, "median")? * 1e3)),
+        _ => ImportedCase::of(Fields::new().with("time_ms", json::required_number(result, "median")? * 1e3)),
     };
     if let Some(peak) = json::numbers(result, "memory_usage_byte")?.and_then(|all| all.into_iter().reduce(f64::max)) {
         // Zero is what hyperfine writes where the system does not tell.

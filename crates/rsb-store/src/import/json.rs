@@ -37,7 +37,7 @@ pub(super) fn number(document: &Value, key: &str) -> Result<Option<f64>, String>
 }
 
 /// As [`number`], where the case means nothing without it.
-pub(super) fn needed(document: &Value, key: &str) -> Result<f64, String> {
+pub(super) fn required_number(document: &Value, key: &str) -> Result<f64, String> {
     number(document, key)?.ok_or_else(|| format!("it has no `{key}`"))
 }
 

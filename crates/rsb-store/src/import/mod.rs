@@ -37,7 +37,7 @@ use error::Problem;
 pub use error::{ImportError, UnknownFormat};
 use sink::Sink;
 
-use crate::input::{self, Unread};
+use crate::input::{self, ReadProblem};
 
 /// A tool whose output can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -195,12 +195,12 @@ fn by_name(path: &Path) -> Option<Format> {
 }
 
 /// As [`detect`], and the error where that finds nothing.
-fn detected(path: &Path, text: &str) -> Result<Format, ImportError> {
+fn detect_or_error(path: &Path, text: &str) -> Result<Format, ImportError> {
     let document = json::first(text);
     if let Some(format) = by_content(document.as_ref(), text) {
         return Ok(format);
     }
-    if let Some((problem, cure)) = document.as_ref().and_then(not_imported::refused) {
+    if let Some((problem, cure)) = document.as_ref().and_then(not_imported::refusal_reason) {
         return Err(ImportError::Refused { path: path.to_owned(), problem, cure });
     }
     by_name(path).ok_or_else(|| ImportError::Undetected { path: path.to_owned(), syntax: json::cut_off(text) })
@@ -213,8 +213,8 @@ fn detected(path: &Path, text: &str) -> Result<Format, ImportError> {
 /// case in it: that is a failed case among the others.
 pub fn import(path: &Path, format: Option<Format>) -> Result<Run, ImportError> {
     let bytes = input::read(path, input::MOST_OF_OTHERS).map_err(|unread| match unread {
-        Unread::Io(source) => ImportError::Io { path: path.to_owned(), source },
-        Unread::Unfit(problem) => ImportError::Unfit { path: path.to_owned(), problem },
+        ReadProblem::Io(source) => ImportError::Io { path: path.to_owned(), source },
+        ReadProblem::Unfit(problem) => ImportError::Unfit { path: path.to_owned(), problem },
     })?;
     let written = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let written = written.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -227,7 +227,7 @@ fn import_text(path: &Path, text: &str, format: Option<Format>, written: Timesta
     if text.trim().is_empty() {
         return Err(ImportError::Empty { path: path.to_owned() });
     }
-    let format = format.map_or_else(|| detected(path, text), Ok)?;
+    let format = format.map_or_else(|| detect_or_error(path, text), Ok)?;
     let mut sink = Sink::new(format, path, written);
     format.read(&Input { path, text }, &mut sink).map_err(|problem| problem.at(path, format))?;
     let run = sink.finish();

@@ -147,7 +147,7 @@ fn places(title: &str, parts: usize) -> Option<Vec<&'static str>> {
 
 /// Whether `text` has a table as nccl-tests printed it in 2017 and 2018.
 pub(super) fn is_before_2019(text: &str) -> bool {
-    let names = |line| untagged(line).strip_prefix('#').map(str::split_whitespace);
+    let names = |line| strip_tag(line).strip_prefix('#').map(str::split_whitespace);
     text.lines().filter_map(names).any(|mut names| (names.next(), names.next()) == (Some("bytes"), Some("N")))
 }
 
@@ -155,7 +155,7 @@ pub(super) fn is_before_2019(text: &str) -> bool {
 pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     let mut reader = Reader::default();
     for (index, line) in text.lines().enumerate() {
-        let line = untagged(line);
+        let line = strip_tag(line);
         match line.strip_prefix('#') {
             Some(comment) => reader.comment(comment.trim(), index + 1),
             None => reader.other(line, index + 1),
@@ -253,7 +253,7 @@ fn ranks_each(words: &[&str]) -> usize {
 }
 
 /// `line` without the tag of whoever started the program: `[1,0]<stdout>:`, `[host:123]`, `[0]`, `0:`.
-fn untagged(line: &str) -> &str {
+fn strip_tag(line: &str) -> &str {
     let line = line.trim();
     if let Some((tag, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         if tag.contains(char::is_whitespace) {
@@ -310,7 +310,7 @@ mod tests {
             ("[a b] c", "[a b] c"),
             ("# Rank 0: [x]", "# Rank 0: [x]"),
         ] {
-            assert_eq!(untagged(line), rest, "{line}");
+            assert_eq!(strip_tag(line), rest, "{line}");
         }
     }
 

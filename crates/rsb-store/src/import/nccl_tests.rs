@@ -16,7 +16,7 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     if sections.is_empty() && nccl_log::is_before_2019(input.text) {
         let problem =
             "it is a log of nccl-tests of 2017 or 2018 (with columns `bytes`, `N` and `op`), which is not imported";
-        return Err(Problem::refused(problem, "measure with nccl-tests of 2019 or later"));
+        return Err(Problem::refusal(problem, "measure with nccl-tests of 2019 or later"));
     }
     let by_file = nccl_log::program_of(input.path).filter(|_| sections.len() == 1);
     let tables: Result<Vec<Table<'_>>, Problem> = sections
@@ -32,7 +32,7 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
 
 fn nameless(columns: Option<&Columns<'_>>) -> Problem {
     let line = columns.map_or(0, |columns| columns.line);
-    Problem::refused(
+    Problem::refusal(
         format!(
             "it is a log of nccl-tests or rccl-tests, and nothing says which collective the table in line {line} is of \
              (nccl-tests before 2.16.7 and older rccl-tests do not print it)"
@@ -57,7 +57,7 @@ impl Table<'_> {
         if self.section.has_repeated_rank() {
             let why =
                 "a rank is listed twice: built without MPI, each process measured alone, and their rows are mixed";
-            return sink.failed(&self.program, why);
+            return sink.put_failed(&self.program, why);
         }
         for (number, line) in &self.section.rows {
             if let Some(row) = columns.row(line) {
@@ -78,9 +78,9 @@ impl Table<'_> {
         for (place, figures) in &row.parts {
             let name = self.name(row, place);
             if figures.first().is_some_and(|time| time.eq_ignore_ascii_case("n/a")) {
-                sink.skipped(&name, &format!("it is not measured {place}"));
+                sink.put_skipped(&name, &format!("it is not measured {place}"));
             } else if let Some(wrong) = self.wrong_in(columns, figures) {
-                sink.failed(&name, &wrong);
+                sink.put_failed(&name, &wrong);
             } else {
                 sink.put(&name, self.found(row, (*place, figures)));
             }

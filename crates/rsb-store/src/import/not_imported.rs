@@ -39,7 +39,7 @@ const ALL: &[NotImported] = &[
 ];
 
 /// Why `document` is refused and the cure, when it is of a format that is known and not imported.
-pub(super) fn refused(document: &Value) -> Option<(String, String)> {
+pub(super) fn refusal_reason(document: &Value) -> Option<(String, String)> {
     let found = ALL.iter().find(|format| (format.is)(document))?;
     Some((format!("it is {}, which is not imported", found.name), found.cure.to_owned()))
 }

@@ -22,10 +22,10 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
             test = Some(Test { name, ..Test::default() });
         } else if let Some(name) = after(line, &["Waiving "]) {
             // Versions before 0.5 name them.
-            sink.skipped(name, CANNOT_RUN);
+            sink.put_skipped(name, CANNOT_RUN);
         } else if line.to_ascii_lowercase().starts_with("waived") {
             match test.take_if(|test| test.matrices.is_empty()) {
-                Some(test) => sink.skipped(test.name, CANNOT_RUN),
+                Some(test) => sink.put_skipped(test.name, CANNOT_RUN),
                 None => waived += 1,
             }
         } else if let Some(test) = test.as_mut() {
@@ -70,7 +70,7 @@ fn close(test: Option<Test<'_>>, sink: &mut Sink) {
         }
     }
     match test.error {
-        Some(error) => sink.failed(test.name, error),
+        Some(error) => sink.put_failed(test.name, error),
         None if test.matrices.iter().all(|matrix| matrix.rows.is_empty()) => {
             let problem = "the test has no figures: it failed, or the output was cut off";
             sink.unreadable(&format!("{}/sum", test.name), problem);
@@ -141,13 +141,13 @@ fn read_json(text: &str, sink: &mut Sink) -> Result<(), Problem> {
             (Ok(tests), _) => tests.iter().for_each(|test| add(test, sink)),
             (Err(_), Some(error)) => {
                 let cure = "cure what it reports, and run it again";
-                return Err(Problem::refused(format!("nvbandwidth reports an error: {error}"), cure));
+                return Err(Problem::refusal(format!("nvbandwidth reports an error: {error}"), cure));
             }
             (Err(problem), None) => return Err(problem),
         }
         // The error of a test stands beside the tests and does not say of which it is.
         if let Some(error) = error {
-            sink.failed("error", error);
+            sink.put_failed("error", error);
         }
     }
     Ok(())
@@ -157,12 +157,14 @@ fn add(test: &Value, sink: &mut Sink) {
     let name = json::text(test, "name").unwrap_or("unnamed");
     let status = json::text(test, "status").unwrap_or_default();
     match (status.to_ascii_lowercase().as_str(), json::text(test, "error")) {
-        ("waived", _) => sink.skipped(name, CANNOT_RUN),
+        ("waived", _) => sink.put_skipped(name, CANNOT_RUN),
         ("passed", None) => match matrices(name, test) {
             Ok(matrices) => matrices.iter().for_each(|matrix| matrix.add(sink)),
             Err(problem) => sink.unreadable(name, &problem),
         },
-        (_, error) => sink.failed(name, error.unwrap_or(if status.is_empty() { "it has no status" } else { status })),
+        (_, error) => {
+            sink.put_failed(name, error.unwrap_or(if status.is_empty() { "it has no status" } else { status }));
+        }
     }
 }
 

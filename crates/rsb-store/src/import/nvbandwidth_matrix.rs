@@ -48,7 +48,7 @@ impl Matrix<'_> {
                 continue;
             }
             if is_none {
-                sink.skipped(&self.name(&part), "nvbandwidth does not measure between these two");
+                sink.put_skipped(&self.name(&part), "nvbandwidth does not measure between these two");
             } else {
                 self.put(&part, cell, field, sink);
             }

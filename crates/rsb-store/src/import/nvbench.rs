@@ -10,7 +10,7 @@ use super::Input;
 use super::error::Problem;
 use super::json;
 use super::sink::{ImportedCase, Sink};
-use crate::input::{self, Unread};
+use crate::input::{self, ReadProblem};
 
 /// Bytes of one sample: a little-endian float.
 const SAMPLE_BYTES: usize = 4;
@@ -23,11 +23,11 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
         None => {
             let problem =
                 "it is nvbench's JSON of before schema 1 (without `meta.version.json`), which is not imported";
-            return Err(Problem::refused(problem, "measure again with an nvbench of 2022 or later"));
+            return Err(Problem::refusal(problem, "measure again with an nvbench of 2022 or later"));
         }
         Some(major) if major.as_u64() != Some(1) => {
             let problem = format!("it is nvbench's JSON of schema {major}, and only schema 1 is known");
-            return Err(Problem::refused(problem, "update rusty-stack-bench, or measure with an nvbench of schema 1"));
+            return Err(Problem::refusal(problem, "update rusty-stack-bench, or measure with an nvbench of schema 1"));
         }
         Some(_) => {}
     }
@@ -52,7 +52,7 @@ struct Source<'a> {
 fn add(source: &Source<'_>, sink: &mut Sink, benchmark: &str, state: &Value) {
     let name = format!("{benchmark}/{}", json::text(state, "name").unwrap_or("unnamed").replace(' ', ","));
     if state.get("is_skipped").and_then(Value::as_bool) == Some(true) {
-        sink.skipped(&name, json::text(state, "skip_reason").unwrap_or("no reason given"));
+        sink.put_skipped(&name, json::text(state, "skip_reason").unwrap_or("no reason given"));
     } else {
         sink.put(&name, figures(source, state));
     }
@@ -135,8 +135,8 @@ fn samples(document: &Path, summaries: &Summaries<'_>) -> Result<Option<Vec<f64>
     let beside = [Some(dir), dir.parent()].into_iter().flatten().map(|dir| dir.join(named));
     let path = beside.into_iter().find(|path| path.is_file()).ok_or_else(|| format!("`{name}` is not there"))?;
     let bytes = input::read(&path, input::MOST_OF_OTHERS).map_err(|unread| match unread {
-        Unread::Io(error) => format!("`{name}`: {error}"),
-        Unread::Unfit(problem) => format!("`{name}`: {problem}"),
+        ReadProblem::Io(error) => format!("`{name}`: {error}"),
+        ReadProblem::Unfit(problem) => format!("`{name}`: {problem}"),
     })?;
     let size = summaries.value(TAG, "size").and_then(|size| size.as_u64().or_else(|| size.as_str()?.parse().ok()));
     let (floats, rest) = bytes.as_chunks::<SAMPLE_BYTES>();

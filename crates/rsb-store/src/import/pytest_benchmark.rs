@@ -14,11 +14,11 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let tests = json::list(&document, "benchmarks")?;
     // `utcnow` without a zone up to version 4.0, `now(timezone.utc)` with it since 5.0.
-    sink.dated(&document, "datetime", Unzoned::Utc)?;
+    sink.read_timestamp(&document, "datetime", Unzoned::Utc)?;
     for one in tests {
         let name = json::text(one, "fullname").or_else(|| json::text(one, "name")).unwrap_or_default();
         if one.get("has_error").and_then(Value::as_bool).unwrap_or(false) {
-            sink.failed(name, "the test ended with an error");
+            sink.put_failed(name, "the test ended with an error");
         } else {
             sink.put(name, test(one));
         }
@@ -32,7 +32,7 @@ fn test(one: &Value) -> Result<ImportedCase, String> {
     let data = json::numbers(stats, "data")?.filter(|data| !data.is_empty());
     let mut found = match data {
         Some(data) => ImportedCase::of_samples(json::count(stats, "iterations")?.unwrap_or(1), &data),
-        None => ImportedCase::of(Fields::new().with("time_ms", json::needed(stats, "median")? * 1e3)),
+        None => ImportedCase::of(Fields::new().with("time_ms", json::required_number(stats, "median")? * 1e3)),
     };
     if let Some(group) = json::text(one, "group") {
         found.note("group", group);

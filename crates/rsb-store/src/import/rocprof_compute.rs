@@ -33,7 +33,7 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
             }
             // The utility leaves zeros where it measured nothing.
             if value.parse() == Ok(0.0) {
-                sink.skipped(&name, "the column is zero: the tool did not measure it on this GPU");
+                sink.put_skipped(&name, "the column is zero: the tool did not measure it on this GPU");
                 continue;
             }
             let found = what.case(value, gpu.as_ref()).map(|mut case| {

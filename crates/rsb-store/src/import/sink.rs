@@ -92,7 +92,7 @@ impl Sink {
     ///
     /// # Errors
     /// When that is no time: the file's own one is that of a copy, and would silently reorder the history.
-    pub(super) fn dated(&mut self, document: &Value, key: &str, unzoned: Unzoned) -> Result<(), Problem> {
+    pub(super) fn read_timestamp(&mut self, document: &Value, key: &str, unzoned: Unzoned) -> Result<(), Problem> {
         let value = document.get(key).unwrap_or(&Value::Null);
         if value.is_null() || value == "" {
             return Ok(());
@@ -102,7 +102,7 @@ impl Sink {
             .and_then(|text| Some((text, dates::read(text, unzoned, self.written)?)))
             .ok_or_else(|| {
                 let cure = "correct it, or remove it: then the time counts at which the file was written";
-                Problem::refused(format!("its `{key}` is {value}, which is no time of the calendar"), cure)
+                Problem::refusal(format!("its `{key}` is {value}, which is no time of the calendar"), cure)
             })?;
         let is_first = self.run.benchmarks.is_empty();
         self.run.started = if is_first { dated.time } else { self.run.started.min(dated.time) };
@@ -126,8 +126,8 @@ impl Sink {
 
     /// What was found of the case `name`, or why it cannot be read.
     pub(super) fn put(&mut self, name: &str, found: Result<ImportedCase, String>) {
-        match found.and_then(checked) {
-            Ok(found) => self.measured(name, found),
+        match found.and_then(check_case) {
+            Ok(found) => self.put_measured(name, found),
             Err(problem) => self.unreadable(name, &problem),
         }
     }
@@ -139,18 +139,18 @@ impl Sink {
     }
 
     /// A case of which the tool itself says that it broke.
-    pub(super) fn failed(&mut self, name: &str, why: &str) {
+    pub(super) fn put_failed(&mut self, name: &str, why: &str) {
         let cure = "cure what the tool reports and run it again";
         self.push(name, Outcome::Failed, Reason::new("the tool reports a failure", why, cure));
     }
 
     /// A case that the tool left out.
-    pub(super) fn skipped(&mut self, name: &str, why: &str) {
+    pub(super) fn put_skipped(&mut self, name: &str, why: &str) {
         let cure = "nothing, unless it should have run here";
         self.push(name, Outcome::Skipped, Reason::new("the tool left the case out", why, cure));
     }
 
-    fn measured(&mut self, name: &str, found: ImportedCase) {
+    fn put_measured(&mut self, name: &str, found: ImportedCase) {
         let mut result = self.blank(name, Outcome::Measured);
         result.results = vec![found.fields];
         result.samples = found.samples;
@@ -208,7 +208,7 @@ impl Sink {
 pub(super) const MAY_BE_ZERO: &str = "failed_runs_percent";
 
 /// Refuses figures that no device can give: not finite, zero or below, or none at all.
-fn checked(mut found: ImportedCase) -> Result<ImportedCase, String> {
+fn check_case(mut found: ImportedCase) -> Result<ImportedCase, String> {
     for (name, value) in found.fields.iter() {
         let is_metric = Field::find(name).is_some_and(|field| matches!(field.role, FieldRole::Metric(_)));
         let fits = |value: f64| value.is_finite() && (value > 0.0 || (name == MAY_BE_ZERO && value == 0.0));

@@ -26,7 +26,7 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
         if !document.is_object() {
             return Err(Problem::shape("it is not an object with `num_prompts` and `completed`"));
         }
-        sink.dated(&document, "date", Unzoned::Local)?;
+        sink.read_timestamp(&document, "date", Unzoned::Local)?;
         if DATASET.iter().all(|key| document.get(key).is_none()) {
             sink.note(NO_DATASET.to_owned());
         }
@@ -96,7 +96,7 @@ impl Requests {
         let sent = count("num_prompts")?.ok_or("it has no `num_prompts`")?;
         let completed = count("completed")?.ok_or("it has no `completed`")?;
         let failed = count("failed")?.unwrap_or(sent - completed).max(sent - completed);
-        let seconds = json::needed(document, "duration")?;
+        let seconds = json::required_number(document, "duration")?;
         let good = count("good_completed")?;
         if completed > sent || completed + failed > sent || good.is_some_and(|good| good > completed) {
             return Err(format!("of {sent} requests {completed} completed and {failed} failed: that cannot be"));
@@ -110,11 +110,13 @@ impl Requests {
 
 fn add(document: &Value, name: &str, requests: &Requests, sink: &mut Sink) {
     if requests.completed == 0.0 {
-        return sink.failed(name, &format!("none of its {} requests completed", requests.sent));
+        return sink.put_failed(name, &format!("none of its {} requests completed", requests.sent));
     }
     let mut part = |part: &str, figure: Result<Option<(&'static str, f64)>, String>| match figure {
         Ok(None) => {}
-        Ok(Some((field, value))) => sink.put(&format!("{name}/{part}"), Ok(found(document, requests, field, value))),
+        Ok(Some((field, value))) => {
+            sink.put(&format!("{name}/{part}"), Ok(metric_case(document, requests, field, value)));
+        }
         Err(problem) => sink.unreadable(&format!("{name}/{part}"), &problem),
     };
     if requests.failed == 0.0 {
@@ -143,11 +145,11 @@ fn add(document: &Value, name: &str, requests: &Requests, sink: &mut Sink) {
 fn losses(name: &str, requests: &Requests, none_is_good: bool, sink: &mut Sink) {
     if none_is_good {
         let why = format!("none of the {} requests that completed met its targets", requests.completed);
-        sink.failed(&format!("{name}/goodput"), &why);
+        sink.put_failed(&format!("{name}/goodput"), &why);
     }
     if requests.failed > 0.0 {
         let why = format!("{} of {} requests failed", requests.failed, requests.sent);
-        sink.failed(&format!("{name}/requests"), &why);
+        sink.put_failed(&format!("{name}/requests"), &why);
         sink.note(format!("vllm: {why}; latencies are those of the others"));
     }
 }
@@ -173,7 +175,7 @@ fn latency(key: &str) -> Option<(String, &'static str, f64)> {
     Some((format!("{metric}/{statistic}"), field, factor))
 }
 
-fn found(document: &Value, requests: &Requests, field: &'static str, value: f64) -> ImportedCase {
+fn metric_case(document: &Value, requests: &Requests, field: &'static str, value: f64) -> ImportedCase {
     let mut fields = Fields::new().with(field, value).with("num_prompts", requests.sent);
     for (key, field) in [("total_input_tokens", "prompt_length"), ("total_output_tokens", "output_length")] {
         if let Some(tokens) = tokens_each(document, key) {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::check;
 use crate::store::Store;
-use crate::testing::{machine, measured, run, skipped};
+use crate::testing::{machine, measured_case, run, skipped_case};
 
 /// What happens to one of a few runs.
 #[derive(Debug, Clone, Copy)]
@@ -38,9 +38,9 @@ fn made_up(which: u8, cases: u8, level: u8) -> Run {
     let case = |at: u8| -> BenchmarkResult {
         let name = format!("case-{at}");
         match (at + level) % 4 {
-            0 => skipped(&name),
-            1 => BenchmarkResult { samples: Vec::<Samples>::new(), ..measured(&name, f64::from(level)) },
-            _ => measured(&name, f64::from(level) + 0.1 * f64::from(at)),
+            0 => skipped_case(&name),
+            1 => BenchmarkResult { samples: Vec::<Samples>::new(), ..measured_case(&name, f64::from(level)) },
+            _ => measured_case(&name, f64::from(level) + 0.1 * f64::from(at)),
         }
     };
     let environment = machine(2 + u32::from(which % 2));

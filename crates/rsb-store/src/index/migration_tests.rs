@@ -12,7 +12,7 @@ use super::schema::SCHEMA_VERSION;
 use crate::error::StoreNotice;
 use crate::history::HistoryFilter;
 use crate::store::Store;
-use crate::testing::{comparison, measured, run};
+use crate::testing::{comparison, measured_case, run};
 
 /// Cases of each run: so many that their rows fill some pages of the disk.
 const CASES: u32 = 400;
@@ -30,7 +30,7 @@ fn earlier_index() -> (tempfile::TempDir, PathBuf) {
         let base = run(id, i64::try_from(at).unwrap() * 3600);
         let mut journal = store.begin(&base).unwrap();
         for case in 0..CASES {
-            journal.add(&measured(&format!("case-{case}"), f64::from(case) + at as f64)).unwrap();
+            journal.add(&measured_case(&format!("case-{case}"), f64::from(case) + at as f64)).unwrap();
         }
         files.push(journal.finish(&base).unwrap());
     }

@@ -23,12 +23,12 @@ const KEY: &str = "made_of";
 ///
 /// # Errors
 /// When a run cannot be read, or nothing can be written in `dir`.
-pub fn cached(store: &Store, dir: &Path, begin: impl FnOnce()) -> Result<PathBuf, ExportError> {
-    let made_of = made_of(store)?;
+pub fn cached_export(store: &Store, dir: &Path, begin: impl FnOnce()) -> Result<PathBuf, ExportError> {
+    let made_of = source_key(store)?;
     // DuckDB is told whole names alone.
     let dir = fs::canonicalize(dir).map_err(|source| ExportError::Io { path: dir.to_owned(), source })?;
     let path = dir.join(NAME);
-    if says(&path).as_deref() == Some(made_of.as_str()) {
+    if read_source_key(&path).as_deref() == Some(made_of.as_str()) {
         return Ok(path);
     }
     begin();
@@ -58,7 +58,7 @@ fn write(store: &Store, path: &Path, made_of: String) -> Result<(), ExportError>
 }
 
 /// The files that `store` has indexed, each as it was then, and how they are exported; in short.
-fn made_of(store: &Store) -> Result<String, StoreError> {
+fn source_key(store: &Store) -> Result<String, StoreError> {
     const SQL: &str =
         "SELECT 'run', file, stamp FROM runs UNION ALL SELECT 'comparison', file, stamp FROM comparisons ORDER BY 1, 2";
     let files: Vec<[String; 3]> = store.query(|connection| {
@@ -81,7 +81,7 @@ fn made_of(store: &Store) -> Result<String, StoreError> {
 }
 
 /// What the file in `path` says that it was made of.
-fn says(path: &Path) -> Option<String> {
+fn read_source_key(path: &Path) -> Option<String> {
     // In a working tree a link may be somebody else's.
     let file = fs::symlink_metadata(path).is_ok_and(|data| data.is_file()).then(|| File::open(path))?.ok()?;
     let reader = SerializedFileReader::new(file).ok()?;
@@ -93,7 +93,7 @@ fn says(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
     use crate::parquet_file::read_parquet;
-    use crate::testing::{DAY, comparison, keep, measured, moment, run, with_runs};
+    use crate::testing::{DAY, comparison, keep, measured_case, moment, run, with_runs};
     use rsb_model::Run;
 
     #[test]
@@ -101,12 +101,12 @@ mod tests {
         let (dir, store) = with_runs(3, 2);
         let written = || {
             let mut begun = false;
-            let path = cached(&store, dir.path(), || begun = true).unwrap();
+            let path = cached_export(&store, dir.path(), || begun = true).unwrap();
             assert_eq!(read_parquet(&path).unwrap().len(), store.runs().unwrap().len());
             begun
         };
         assert_eq!([written(), written()], [true, false]);
-        keep(&store, &Run { benchmarks: vec![measured("x", 1.0)], finished: Some(moment(1)), ..run("more", DAY) });
+        keep(&store, &Run { benchmarks: vec![measured_case("x", 1.0)], finished: Some(moment(1)), ..run("more", DAY) });
         assert_eq!([written(), written()], [true, false]);
         store.save_comparison(&comparison("b-vs-a")).unwrap();
         assert_eq!([written(), written()], [true, false]);

@@ -26,7 +26,7 @@ use rsb_model::{BenchmarkResult, CaseId, Fingerprint, Run, RunId, Verdict};
 use crate::error::StoreError;
 use crate::index::ResultRow;
 use crate::store::Store;
-pub use cached::cached;
+pub use cached::cached_export;
 use columns::{ExportedCase, Rows};
 pub use read::read_parquet;
 pub use trends::write_trends;
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    fn written(runs: &[Run], verdicts: &Verdicts) -> Vec<u8> {
+    fn encode_runs(runs: &[Run], verdicts: &Verdicts) -> Vec<u8> {
         let mut sink = ParquetSink::new(Vec::new()).unwrap();
         for run in runs {
             sink.add(run, verdicts).unwrap();
@@ -242,7 +242,7 @@ mod tests {
     fn runs() -> Vec<Run> {
         let mut runs: Vec<Run> = (0..3).map(|at| testing::run(&format!("run-{at}"), at)).collect();
         for (run, processes) in runs.iter_mut().zip([1_u32, 3, 2]) {
-            let mut case = testing::measured("gemm", 5.0);
+            let mut case = testing::measured_case("gemm", 5.0);
             case.samples = (0..processes)
                 .map(|replicate| Samples {
                     replicate,
@@ -250,7 +250,7 @@ mod tests {
                     times_ns: vec![1.5, 3.25, 1e9],
                 })
                 .collect();
-            run.benchmarks = vec![case, testing::skipped("triad")];
+            run.benchmarks = vec![case, testing::skipped_case("triad")];
         }
         runs
     }
@@ -258,8 +258,8 @@ mod tests {
     #[test]
     fn what_is_written_comes_back_as_it_was() {
         let runs = runs();
-        assert_eq!(read(&written(&runs, &Verdicts::new())).unwrap(), runs);
-        assert_eq!(read(&written(&[], &Verdicts::new())).unwrap(), []);
+        assert_eq!(read(&encode_runs(&runs, &Verdicts::new())).unwrap(), runs);
+        assert_eq!(read(&encode_runs(&[], &Verdicts::new())).unwrap(), []);
     }
 
     #[test]
@@ -267,12 +267,12 @@ mod tests {
         let mut runs = runs();
         let again = runs[1].benchmarks[0].clone();
         runs[1].benchmarks.insert(1, again);
-        assert_eq!(read(&written(&runs, &Verdicts::new())).unwrap(), runs);
+        assert_eq!(read(&encode_runs(&runs, &Verdicts::new())).unwrap(), runs);
     }
 
     #[test]
     fn a_cut_or_changed_file_is_refused_and_named() {
-        let whole = written(&runs(), &Verdicts::new());
+        let whole = encode_runs(&runs(), &Verdicts::new());
         for cut in [0, 3, 100, whole.len() / 2, whole.len() - 1] {
             let error = read(&whole[..cut]).unwrap_err().to_string();
             assert!(error.contains("runs.parquet` is no export"), "{error}");

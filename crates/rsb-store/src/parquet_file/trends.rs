@@ -98,16 +98,16 @@ pub fn write_trends<W: Write + Send>(document: &TrendDocument, series: &[Series]
         for trend in document.series.iter().filter(is_of) {
             for (kind, changes) in [("change", &trend.change_points), ("suspected", &trend.suspected)] {
                 for change in changes {
-                    sink.push(&changed(kind, change, one, &bare))?;
+                    sink.push(&change_row(kind, change, one, &bare))?;
                 }
             }
             for alert in &trend.alerts {
-                sink.push(&alerted(alert, &bare))?;
+                sink.push(&alert_row(alert, &bare))?;
             }
         }
     }
     for alert in &document.changes {
-        for row in tracked(alert) {
+        for row in tracked_rows(alert) {
             sink.push(&row)?;
         }
     }
@@ -132,7 +132,7 @@ impl<'a> TrendRow<'a> {
     }
 }
 
-fn changed<'a>(kind: &'static str, change: &ChangePoint, series: &'a Series, bare: &TrendRow<'a>) -> TrendRow<'a> {
+fn change_row<'a>(kind: &'static str, change: &ChangePoint, series: &'a Series, bare: &TrendRow<'a>) -> TrendRow<'a> {
     let row = series.points.get(change.index).map_or_else(|| bare.bare(), |point| bare.at(point));
     TrendRow {
         kind,
@@ -148,7 +148,7 @@ fn changed<'a>(kind: &'static str, change: &ChangePoint, series: &'a Series, bar
     }
 }
 
-fn alerted<'a>(alert: &'a Alert, bare: &TrendRow<'a>) -> TrendRow<'a> {
+fn alert_row<'a>(alert: &'a Alert, bare: &TrendRow<'a>) -> TrendRow<'a> {
     TrendRow {
         kind: "alert",
         value: Some(alert.current_value),
@@ -163,7 +163,7 @@ fn alerted<'a>(alert: &'a Alert, bare: &TrendRow<'a>) -> TrendRow<'a> {
     }
 }
 
-fn tracked(alert: &TrackedAlert) -> impl Iterator<Item = TrendRow<'_>> {
+fn tracked_rows(alert: &TrackedAlert) -> impl Iterator<Item = TrendRow<'_>> {
     let first = |one| &alert.range_of(one).first_after;
     alert.moves.iter().map(move |one| TrendRow {
         kind: "tracked",

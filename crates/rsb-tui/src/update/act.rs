@@ -4,8 +4,8 @@ use rsb_model::Profile;
 use rsb_report::RunRow;
 
 use super::{enter, go_to, leave, reload, show_run};
-use crate::bindings::{Action, picked};
-use crate::command::{Command, Subject, Wish};
+use crate::bindings::{Action, picked_side};
+use crate::command::{Command, RunSelection, Subject};
 use crate::pick::{self, ComparablePair, PickChoice, PickList, PickedSide};
 use crate::run_page::RunPage;
 use crate::stage::{Offer, OfferKind, Stage};
@@ -69,18 +69,18 @@ fn back(state: &mut State) -> Vec<Command> {
 
 /// How many rows can be selected on the page; none where it is scrolled.
 fn rows(state: &State) -> Option<usize> {
-    if let Some(side) = picked(state) {
+    if let Some(side) = picked_side(state) {
         return Some(choices(state, side).len());
     }
     match state.stage {
         _ if state.shows_run => None,
         Stage::History if state.filters_rows() => Some(crate::view::series_count(state)),
-        _ if state.filters_rows() => Some(state.listed().len()),
+        _ if state.filters_rows() => Some(state.matching_offers().len()),
         _ => None,
     }
 }
 
-fn moved(at: usize, by: isize, most: usize) -> usize {
+fn move_index(at: usize, by: isize, most: usize) -> usize {
     let to = isize::try_from(at).unwrap_or(isize::MAX).saturating_add(by).max(0);
     usize::try_from(to).unwrap_or(0).min(most)
 }
@@ -89,24 +89,24 @@ fn go(state: &mut State, by: isize) {
     if let Some(count) = rows(state) {
         let most = count.saturating_sub(1);
         if let Overlay::Pick(list) = &mut state.overlay {
-            list.selected = moved(list.selected.min(most), by, most);
+            list.selected = move_index(list.selected.min(most), by, most);
         } else {
             let place = state.place_mut();
-            place.selected = moved(place.selected.min(most), by, most);
+            place.selected = move_index(place.selected.min(most), by, most);
         }
         return;
     }
     let most = state.shown.rows.saturating_sub(state.shown.height);
     if let (true, Some(run)) = (state.shows_run, &mut state.run) {
-        run.scroll = moved(run.scroll.min(most), by, most);
+        run.scroll = move_index(run.scroll.min(most), by, most);
     } else {
         let place = state.place_mut();
-        place.scroll = moved(place.scroll.min(most), by, most);
+        place.scroll = move_index(place.scroll.min(most), by, most);
     }
 }
 
 /// The place `by` steps on from `at` among `count`, around their end.
-pub(crate) fn turned(at: usize, by: isize, count: usize) -> usize {
+pub(crate) fn cycle_index(at: usize, by: isize, count: usize) -> usize {
     let steps = isize::try_from(count).ok().and_then(|count| by.checked_rem_euclid(count)).unwrap_or(0);
     (at + steps.unsigned_abs()).checked_rem(count).unwrap_or(0)
 }
@@ -129,7 +129,7 @@ fn turn(state: &mut State, by: isize) {
     }
     let count = crate::view::titles(state).len();
     let place = state.place_mut();
-    place.view = turned(place.view, by, count);
+    place.view = cycle_index(place.view, by, count);
     place.scroll = 0;
 }
 
@@ -149,17 +149,17 @@ fn mark(state: &mut State) -> Vec<Command> {
 }
 
 /// What Enter is about: everything marked, else the offer that is selected.
-fn wish(state: &State) -> Option<Wish> {
+fn wish(state: &State) -> Option<RunSelection> {
     let marked = state.place().marked;
     if !marked.is_empty() {
-        return Some(Wish { names: marked.into_iter().collect(), ..Wish::default() });
+        return Some(RunSelection { names: marked.into_iter().collect(), ..RunSelection::default() });
     }
-    state.selected_offer().map(Offer::wish)
+    state.selected_offer().map(Offer::run_selection)
 }
 
 fn choose(state: &mut State) -> Vec<Command> {
-    if let Some(side) = picked(state) {
-        return chosen(state, side);
+    if let Some(side) = picked_side(state) {
+        return confirm_pick(state, side);
     }
     if !state.stage.offers_runs() {
         return Vec::new();
@@ -200,7 +200,7 @@ fn change_profile(state: &mut State, by: isize) -> Vec<Command> {
     let planned = panel.plan.present().and_then(|plan| plan.profile.parse().ok());
     let now = panel.wish.profile.or(planned).unwrap_or(Profile::Quick);
     let at = Profile::ALL.iter().position(|profile| *profile == now).unwrap_or(0);
-    let next = Profile::ALL.get(turned(at, by, Profile::ALL.len())).copied();
+    let next = Profile::ALL.get(cycle_index(at, by, Profile::ALL.len())).copied();
     (panel.wish.profile, panel.plan) = (next, Loadable::Loading);
     vec![Command::Plan(panel.wish.clone())]
 }
@@ -326,7 +326,7 @@ pub(crate) fn choices(state: &State, side: PickedSide) -> Vec<PickChoice> {
     pick::choices(side, runs, baselines)
 }
 
-fn chosen(state: &mut State, side: PickedSide) -> Vec<Command> {
+fn confirm_pick(state: &mut State, side: PickedSide) -> Vec<Command> {
     let Overlay::Pick(list) = &state.overlay else { return Vec::new() };
     let Some(choice) = choices(state, side).into_iter().nth(list.selected) else { return Vec::new() };
     let latest = state.stored_lists().0.first().map(|row| row.run_id.clone());

@@ -9,7 +9,7 @@ use crate::message::{LoadedDocument, PlanSummary, RunEnd, StoredRun};
 use crate::run_page::RunPage;
 use crate::state::{Loadable, MachinePage, Overlay, State, StoredLists};
 
-pub(super) fn loaded(state: &mut State, document: LoadedDocument) -> Vec<Command> {
+pub(super) fn on_loaded(state: &mut State, document: LoadedDocument) -> Vec<Command> {
     match document {
         LoadedDocument::Offers(offers) => state.offers = Loadable::Present(offers),
         LoadedDocument::Components(rows) => state.components = Loadable::Present(rows),
@@ -20,7 +20,7 @@ pub(super) fn loaded(state: &mut State, document: LoadedDocument) -> Vec<Command
             }
         }
         LoadedDocument::Run(run) => {
-            state.run = Some(RunPage::stored(*run));
+            state.run = Some(RunPage::from_stored(*run));
             state.shows_run = true;
         }
         LoadedDocument::Comparison(result) => state.comparison = Loadable::Present(result),
@@ -47,14 +47,14 @@ pub(super) fn unavailable(state: &mut State, subject: Subject, why: &str) -> Vec
     Vec::new()
 }
 
-pub(super) fn planned(state: &mut State, plan: Result<PlanSummary, String>) -> Vec<Command> {
+pub(super) fn on_plan(state: &mut State, plan: Result<PlanSummary, String>) -> Vec<Command> {
     if let Overlay::Start(panel) = &mut state.overlay {
         panel.plan = plan.map_or_else(|why| Loadable::Unavailable(rsb_report::clean(&why)), Loadable::Present);
     }
     Vec::new()
 }
 
-pub(super) fn ended(state: &mut State, end: Result<Box<RunEnd>, String>) -> Vec<Command> {
+pub(super) fn on_run_end(state: &mut State, end: Result<Box<RunEnd>, String>) -> Vec<Command> {
     if matches!(state.overlay, Overlay::Leave) {
         state.overlay = Overlay::None;
     }
@@ -93,7 +93,7 @@ pub(super) fn ended(state: &mut State, end: Result<Box<RunEnd>, String>) -> Vec<
     commands
 }
 
-pub(super) fn kept(state: &mut State, path: String) -> Vec<Command> {
+pub(super) fn on_stored(state: &mut State, path: String) -> Vec<Command> {
     if let Some((_, stored)) = state.run.as_mut().and_then(|run| run.end.as_mut()) {
         *stored = StoredRun::Kept(path);
     }

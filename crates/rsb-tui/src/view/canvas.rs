@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use rsb_report::{Chart, Color, Glyphs, Style as Painter, Tone, picture};
 
-use super::Shown;
+use super::DrawnPage;
 use crate::ascii;
 use crate::bindings::Action;
 use crate::painted;
@@ -17,15 +17,15 @@ use crate::settings::InterfaceSettings;
 pub(super) struct Canvas<'a> {
     buffer: &'a mut Buffer,
     settings: &'a InterfaceSettings,
-    shown: Shown,
+    shown: DrawnPage,
 }
 
 impl<'a> Canvas<'a> {
     pub(super) fn new(buffer: &'a mut Buffer, settings: &'a InterfaceSettings) -> Self {
-        Self { buffer, settings, shown: Shown::default() }
+        Self { buffer, settings, shown: DrawnPage::default() }
     }
 
-    pub(super) fn finish(self) -> Shown {
+    pub(super) fn finish(self) -> DrawnPage {
         if self.settings.ascii_only {
             ascii::only(self.buffer);
         }
@@ -65,7 +65,7 @@ impl<'a> Canvas<'a> {
 
     /// Shows the area as selected, over what is drawn there.
     pub(super) fn select(&mut self, area: Rect) {
-        self.buffer.set_style(area, Palette::selected());
+        self.buffer.set_style(area, Palette::selection_style());
     }
 
     /// Empties `area`, and what a click there would have done.
@@ -81,7 +81,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// `lines` from the `scroll`-th on, and that there are more where there are. It is what the keys scroll.
-    pub(super) fn scrolled(&mut self, lines: &[Line<'_>], scroll: usize, area: Rect) {
+    pub(super) fn draw_scrolled(&mut self, lines: &[Line<'_>], scroll: usize, area: Rect) {
         let height = usize::from(area.height);
         (self.shown.rows, self.shown.height, self.shown.width) = (lines.len(), height, usize::from(area.width));
         let from = scroll.min(lines.len().saturating_sub(height));
@@ -90,7 +90,7 @@ impl<'a> Canvas<'a> {
         if below > 0 && area.height > 0 {
             let more = format!(" {below} more below ");
             let x = area.right().saturating_sub(more.chars().count() as u16);
-            self.text((x.max(area.x), area.bottom() - 1), area.right(), &more, Palette::selected());
+            self.text((x.max(area.x), area.bottom() - 1), area.right(), &more, Palette::selection_style());
         }
     }
 
@@ -110,12 +110,12 @@ impl<'a> Canvas<'a> {
     }
 
     /// The lines of a text that rsb-report painted.
-    pub(super) fn painted(&self, text: &str) -> Vec<Line<'static>> {
+    pub(super) fn painted_lines(&self, text: &str) -> Vec<Line<'static>> {
         painted::lines(text, self.palette())
     }
 
     /// `text` broken to lines, in the color of `tone`.
-    pub(super) fn wrapped(&self, text: &str, width: u16, tone: Tone) -> Vec<Line<'static>> {
+    pub(super) fn wrap_text(&self, text: &str, width: u16, tone: Tone) -> Vec<Line<'static>> {
         let style = self.palette().tone(tone);
         let broken = Painter { color: Color::Never, width: usize::from(width) }.wrap(text, 0);
         broken.lines().map(|line| Line::styled(line.to_owned(), style)).collect()
@@ -124,7 +124,7 @@ impl<'a> Canvas<'a> {
     /// A chart in characters.
     pub(super) fn chart(&self, chart: &Chart, width: u16, height: u16) -> Vec<Line<'static>> {
         let glyphs = if self.settings.ascii_only { Glyphs::Ascii } else { self.settings.glyphs };
-        let span = |ink: rsb_report::Ink| {
+        let span = |ink: rsb_report::StyledText| {
             let style = ink.paint.map_or_else(Style::new, |paint| self.palette().paint(paint, &self.settings.theme));
             Span::styled(ink.text, style)
         };

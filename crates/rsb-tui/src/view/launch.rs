@@ -22,7 +22,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         Loadable::Absent => Some("loaded when the run is over: nothing else works while a case is timed".to_owned()),
     };
     if let Some(why) = why {
-        let lines = canvas.wrapped(&why, area.width.saturating_sub(2), Tone::Dim);
+        let lines = canvas.wrap_text(&why, area.width.saturating_sub(2), Tone::Dim);
         canvas.block(&lines, Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 1 });
         return;
     }
@@ -41,7 +41,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 fn list(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
-    let (listed, place) = (state.listed(), state.place());
+    let (listed, place) = (state.matching_offers(), state.place());
     if listed.is_empty() {
         canvas.text((area.x + 1, area.y), area.right(), "nothing fits", canvas.palette().tone(Tone::Dim));
         return;
@@ -106,14 +106,14 @@ fn component<'s>(state: &'s State, offer: &Offer) -> Option<(String, Tone, Optio
 fn details(state: &State, offer: &Offer, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
     let palette = canvas.palette();
     let mut lines = vec![Line::styled(offer.name.clone(), palette.tone(Tone::Strong))];
-    lines.extend(canvas.wrapped(&offer.about, width, Tone::Plain));
+    lines.extend(canvas.wrap_text(&offer.about, width, Tone::Plain));
     lines.push(Line::default());
     if let Some((word, tone, known)) = component(state, offer) {
         lines.push(Line::from(vec![Span::raw("status: "), Span::styled(word, palette.tone(tone))]));
         if let Some(row) = known {
-            lines.extend(row.text.lines().flat_map(|line| canvas.wrapped(line.trim(), width, Tone::Plain)));
+            lines.extend(row.text.lines().flat_map(|line| canvas.wrap_text(line.trim(), width, Tone::Plain)));
             lines.push(Line::default());
-            lines.extend(canvas.painted(&rsb_report::targets::text(&row.checks, Canvas::painter(width))));
+            lines.extend(canvas.painted_lines(&rsb_report::targets::text(&row.checks, Canvas::painter(width))));
         }
         return lines;
     }
@@ -121,7 +121,7 @@ fn details(state: &State, offer: &Offer, canvas: &Canvas<'_>, width: u16) -> Vec
         let planned = format!("{}, profile {}", format_count(offer.cases, "case", "cases"), offer.profile.as_str());
         lines.push(Line::styled(planned, palette.tone(Tone::Good)));
     }
-    lines.extend(canvas.painted(&places(&offer.rows).text(Canvas::painter(width))));
+    lines.extend(canvas.painted_lines(&places(&offer.rows).text(Canvas::painter(width))));
     lines
 }
 
@@ -150,7 +150,7 @@ fn places(rows: &[CaseRow]) -> Table {
         let count = |count: usize| if count == 0 { String::new() } else { count.to_string() };
         table.push([
             Cell::from(backend),
-            Cell::toned(word, tone),
+            Cell::with_tone(word, tone),
             Cell::from(count(able.len())),
             Cell::from(count(cases)),
             Cell::from(devices),

@@ -29,7 +29,7 @@ fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let title = if state.shows_run { "The run" } else { state.stage.title() };
     let about =
         if state.shows_run { "its results, charts and what was not measured, with cures" } else { state.stage.about() };
-    let mut lines = canvas.wrapped(&format!("{title}: {about}"), inner.width, Tone::Strong);
+    let mut lines = canvas.wrap_text(&format!("{title}: {about}"), inner.width, Tone::Strong);
     lines.push(Line::default());
     let mut y = inner.y + canvas.block(&lines, inner);
     // Two columns where there is room: what moves is known by most and stands in the second.
@@ -51,7 +51,7 @@ fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let keys: Vec<String> = moves.iter().map(|binding| format!("{} {}", binding.key, binding.about)).collect();
     let rest = Rect { y, height: inner.bottom().saturating_sub(y), ..inner };
     let said = format!("{}. The letters h j k l are arrows too; what is underlined can be clicked.", keys.join(", "));
-    let lines = canvas.wrapped(said.trim_start_matches(". "), inner.width, Tone::Dim);
+    let lines = canvas.wrap_text(said.trim_start_matches(". "), inner.width, Tone::Dim);
     canvas.block(&lines, rest);
 }
 
@@ -82,19 +82,21 @@ fn start(panel: &StartPanel, canvas: &mut Canvas<'_>, body: Rect) {
     let width = body.width.saturating_sub(8).min(92);
     let mut lines = Vec::new();
     match &panel.plan {
-        Loadable::Absent | Loadable::Loading => lines.extend(canvas.wrapped("planning …", width, Tone::Dim)),
-        Loadable::Unavailable(why) => lines.extend(canvas.wrapped(why, width, Tone::Bad)),
+        Loadable::Absent | Loadable::Loading => lines.extend(canvas.wrap_text("planning …", width, Tone::Dim)),
+        Loadable::Unavailable(why) => lines.extend(canvas.wrap_text(why, width, Tone::Bad)),
         Loadable::Present(plan) => {
             let tone = if plan.cases == 0 { Tone::Caution } else { Tone::Good };
             let said = format!("{} to measure, profile {}", format_count(plan.cases, "case", "cases"), plan.profile);
-            lines.extend(canvas.wrapped(&said, width, tone));
+            lines.extend(canvas.wrap_text(&said, width, tone));
             for (count, reason) in &plan.without {
                 let said =
                     format!("{} cannot run: {}: {}", format_count(*count, "case", "cases"), reason.what, reason.why);
-                lines.extend(canvas.wrapped(&said, width, Tone::Caution));
-                lines.extend(canvas.wrapped(&format!("  cure: {}", reason.cure), width, Tone::Plain));
+                lines.extend(canvas.wrap_text(&said, width, Tone::Caution));
+                lines.extend(canvas.wrap_text(&format!("  cure: {}", reason.cure), width, Tone::Plain));
             }
-            lines.extend(plan.notes.iter().flat_map(|note| canvas.wrapped(&format!("note: {note}"), width, Tone::Dim)));
+            lines.extend(
+                plan.notes.iter().flat_map(|note| canvas.wrap_text(&format!("note: {note}"), width, Tone::Dim)),
+            );
         }
     }
     let title = rsb_report::clean(&panel.wish.title());

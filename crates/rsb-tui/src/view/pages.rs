@@ -44,7 +44,7 @@ pub(crate) fn titles(state: &State) -> Vec<String> {
 pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     if let Some(why) = missing(state) {
-        let lines = canvas.wrapped(&why, inner.width, Tone::Dim);
+        let lines = canvas.wrap_text(&why, inner.width, Tone::Dim);
         canvas.block(&lines, Rect { y: inner.y + 1, height: inner.height - 1, ..inner });
         return;
     }
@@ -57,10 +57,10 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         series(state, canvas, body);
     } else if let Some(chart) = chart(state, view) {
         let lines = canvas.chart(&chart, body.width, body.height);
-        canvas.scrolled(&lines, 0, body);
+        canvas.draw_scrolled(&lines, 0, body);
     } else {
         let lines = text(state, canvas, body.width);
-        canvas.scrolled(&lines, state.place().scroll, body);
+        canvas.draw_scrolled(&lines, state.place().scroll, body);
     }
 }
 
@@ -124,13 +124,13 @@ fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
             let Some(result) = state.comparison.present() else { return Vec::new() };
             let mut lines = alert(result, canvas, width);
             let detail = if view == 0 { Detail::Brief } else { Detail::Full };
-            lines.extend(canvas.painted(&comparison::text(result, painter, detail)));
+            lines.extend(canvas.painted_lines(&comparison::text(result, painter, detail)));
             lines
         }
         Stage::History => {
             let Some(page) = state.history.present() else { return Vec::new() };
             let (runs, _) = state.stored_lists();
-            canvas.painted(&match view {
+            canvas.painted_lines(&match view {
                 1 => rsb_report::trend::text(
                     &page.trends,
                     Some(&rsb_report::tracked::text(&page.alerts, page.now, painter)),
@@ -143,7 +143,7 @@ fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
         }
         _ => {
             let Some(page) = state.machine.present() else { return Vec::new() };
-            canvas.painted(&match view {
+            canvas.painted_lines(&match view {
                 0 => rsb_report::doctor::text(&page.findings, painter),
                 _ => rsb_report::environment::text(&page.environment, painter),
             })
@@ -154,7 +154,7 @@ fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
 /// The verdict, and what is slower by more than [`ALERT`] whatever the verdict: a person should not have to look for it.
 fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
     let (tone, verdict) = comparison::verdict_sentence(result);
-    let mut lines = canvas.wrapped(&verdict, width, tone);
+    let mut lines = canvas.wrap_text(&verdict, width, tone);
     let mut slower: Vec<(f64, &Comparison)> = result
         .comparisons
         .iter()
@@ -172,18 +172,18 @@ fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line
             worst.difference_percent.map_or_else(String::new, format_percent),
             "The verdict says which of them are more than noise."
         );
-        lines.extend(canvas.wrapped(&said, width, Tone::Bad));
+        lines.extend(canvas.wrap_text(&said, width, Tone::Bad));
     } else if matches!(result.verdict, Verdict::Improved | Verdict::Unchanged) {
         let sides = [&result.current_run_id, &result.baseline_run_id].map(|id| rsb_report::clean(id));
         let said = format!("✓ nothing in {} is worse by more than {ALERT} % than in {}", sides[0], sides[1]);
-        lines.extend(canvas.wrapped(&said, width, Tone::Good));
+        lines.extend(canvas.wrap_text(&said, width, Tone::Good));
     }
     lines.push(Line::default());
     lines
 }
 
 /// The series that fit what is looked for.
-fn listed(state: &State) -> Vec<&SeriesTrend> {
+fn matching_series(state: &State) -> Vec<&SeriesTrend> {
     let search = state.place().search.to_lowercase();
     let fits = |series: &&SeriesTrend| series.id.to_lowercase().contains(&search) || series.metric.contains(&search);
     state.history.present().map(|page| page.trends.series.iter().filter(fits).collect()).unwrap_or_default()
@@ -191,12 +191,12 @@ fn listed(state: &State) -> Vec<&SeriesTrend> {
 
 /// How many series are listed.
 pub(crate) fn series_count(state: &State) -> usize {
-    listed(state).len()
+    matching_series(state).len()
 }
 
 /// The series above, the selected one as a chart below.
 fn series(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
-    let listed = listed(state);
+    let listed = matching_series(state);
     if listed.is_empty() {
         canvas.text((area.x, area.y), area.right(), "no series fits", canvas.palette().tone(Tone::Dim));
         return;
@@ -220,7 +220,7 @@ fn series(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(series) = listed.get(selected) else { return };
     let lines = match charts::trend_chart(series) {
         Some(chart) => canvas.chart(&chart, below.width, below.height),
-        None => canvas.wrapped("one run has no trend: measure again, and it has a chart", below.width, Tone::Dim),
+        None => canvas.wrap_text("one run has no trend: measure again, and it has a chart", below.width, Tone::Dim),
     };
     canvas.block(&lines, below);
 }

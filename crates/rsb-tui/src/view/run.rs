@@ -41,14 +41,14 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let body = Rect { y: rest.y + 1, height: rest.height.saturating_sub(1), ..rest };
     let lines = match &run.view {
         RunView::Said => {
-            let said = state.said.iter().flat_map(|text| canvas.wrapped(text, body.width, Tone::Plain));
+            let said = state.said.iter().flat_map(|text| canvas.wrap_text(text, body.width, Tone::Plain));
             let lines: Vec<_> = said.collect();
-            if lines.is_empty() { canvas.wrapped("nothing yet", body.width, Tone::Dim) } else { lines }
+            if lines.is_empty() { canvas.wrap_text("nothing yet", body.width, Tone::Dim) } else { lines }
         }
-        RunView::Results => canvas.painted(&rsb_report::run::text(&run.run, Canvas::painter(body.width))),
+        RunView::Results => canvas.painted_lines(&rsb_report::run::text(&run.run, Canvas::painter(body.width))),
         RunView::Chart(_) => run.chart().map_or_else(Vec::new, |chart| canvas.chart(chart, body.width, body.height)),
     };
-    canvas.scrolled(&lines, run.scroll, body);
+    canvas.draw_scrolled(&lines, run.scroll, body);
 }
 
 /// `‹ 2/7 gemm: arithmetic rate ›`.
@@ -74,7 +74,7 @@ pub(super) fn turning(canvas: &mut Canvas<'_>, area: Rect, (at, count, title): (
 /// One line of a run that is measured: for other pages, and for a small terminal.
 pub(super) fn line(run: &RunPage, progress: &RunProgress, palette: Palette) -> Line<'static> {
     let step = format!("measuring {}, step {} of {}", run.run.suite, progress.step.min(progress.steps), progress.steps);
-    let left = progress.left().map_or_else(String::new, |left| format!(", {left}"));
+    let left = progress.time_left().map_or_else(String::new, |left| format!(", {left}"));
     Line::styled(step + &left, palette.tone(Tone::Strong))
 }
 
@@ -92,21 +92,21 @@ fn under_way(state: &State, run: &RunPage, progress: &RunProgress, palette: Pale
             format!("step {} of {steps}, {}", progress.step.min(steps), format_count(progress.cases, "case", "cases"))
         }
     }));
-    counted.extend(progress.left().map(|left| Span::raw(format!(", {left}"))));
+    counted.extend(progress.time_left().map(|left| Span::raw(format!(", {left}"))));
     let mut lines = vec![head, Line::from(counted)];
     if !state.settings.shows_live_progress {
         return lines;
     }
     let names = Shortener::of_run(&run.run);
     let now = progress.case.as_ref().map(|case| case.id.clone());
-    lines.push(labeled("now ", now.map_or_else(String::new, |id| names.full(&id)), strong));
+    lines.push(labeled_line("now ", now.map_or_else(String::new, |id| names.full(&id)), strong));
     lines.extend(last(run, progress.last.as_ref(), &names, palette));
     let counts = rsb_report::run::counts_line(&run.run);
     lines.push(Line::styled(counts, palette.tone(Tone::Dim)));
     lines
 }
 
-fn labeled(label: &'static str, text: String, style: Style) -> Line<'static> {
+fn labeled_line(label: &'static str, text: String, style: Style) -> Line<'static> {
     Line::from(vec![Span::raw(label), Span::styled(text, style)])
 }
 

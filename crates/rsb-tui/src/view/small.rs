@@ -13,7 +13,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         "This page needs {} columns and {} rows, and is made for 80 and 24. Here are {} and {}: make the window larger, or use a smaller font. Without it: `rusty-stack-bench run`, `compare`, `trend`.",
         SMALLEST.0, SMALLEST.1, area.width, area.height
     );
-    let mut lines = canvas.wrapped(&said, area.width.max(1), Tone::Plain);
+    let mut lines = canvas.wrap_text(&said, area.width.max(1), Tone::Plain);
     if let Some(run) = &state.run
         && let Some(progress) = &run.progress
     {

@@ -1,6 +1,6 @@
 //! Queries: taken apart, and written.
 
-use super::{AddressError, CaseView, CompareView, Listed, Order, ShownVerdicts, bad};
+use super::{AddressError, CaseView, CompareView, ListFilter, Order, ShownVerdicts, bad};
 
 /// The pairs of a query that nobody has asked for yet.
 pub(super) struct Query<'q> {
@@ -40,8 +40,8 @@ impl<'q> Query<'q> {
         page.ok_or_else(|| bad("page", &text, "a number from 1 on"))
     }
 
-    pub(super) fn listed(&mut self) -> Result<Listed, AddressError> {
-        Ok(Listed { find: self.text("find"), page: self.page()? })
+    pub(super) fn list_filter(&mut self) -> Result<ListFilter, AddressError> {
+        Ok(ListFilter { find: self.text("find"), page: self.page()? })
     }
 
     pub(super) fn choice<T: Copy + Default>(

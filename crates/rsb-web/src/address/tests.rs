@@ -16,7 +16,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn view() -> impl Strategy<Value = PageView> {
-    let list = || (text(), 0_usize..9).prop_map(|(find, page)| Listed { find, page });
+    let list = || (text(), 0_usize..9).prop_map(|(find, page)| ListFilter { find, page });
     let compare = (text(), text(), 0_usize..5, 0_usize..3, text()).prop_map(|(from, to, show, sort, find)| {
         PageView::Compare(CompareView { from, to, show: ShownVerdicts::ALL[show].0, sort: Order::ALL[sort].0, find })
     });

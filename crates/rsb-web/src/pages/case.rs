@@ -297,12 +297,12 @@ fn row(
         escape(run.commit.as_deref().map_or("", |hash| hash.get(..9).unwrap_or(hash))),
         escape(&format_quantity(value, &trend.unit)),
         escape(&change.map_or_else(String::new, format_percent)),
-        explained(site, asked, run, before),
+        next_commands(site, asked, run, before),
     )
 }
 
 /// What would measure this run again, and what would explain its difference from the run before.
-fn explained(site: &Site<'_>, asked: &CaseView, run: &PointRun, before: Option<&PointRun>) -> String {
+fn next_commands(site: &Site<'_>, asked: &CaseView, run: &PointRun, before: Option<&PointRun>) -> String {
     let again = origin::again(&asked.id, run.commit.as_deref());
     let again = again.map(|command| format!("Measure it again: <code>{}</code>", escape(&command)));
     let bisect = before.and_then(|before| origin::bisect(before.commit.as_deref(), run.commit.as_deref(), &asked.id));

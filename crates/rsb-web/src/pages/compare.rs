@@ -35,7 +35,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, asked: &CompareView)
     sheet.say(if tone == Tone::Plain { Tone::Good } else { tone }, &sentence);
     sheet.push(&choice(site, asked)?);
     sheet.push(&filters(site, asked, result));
-    let (shown, hidden) = chosen(asked, result);
+    let (shown, hidden) = select_rows(asked, result);
     let kept = shown.get(..shown.len().min(ROWS)).unwrap_or_default();
     let cut = shown.get(kept.len()..).unwrap_or_default();
     let rows = compared_table(kept, "Cases that were compared", &*case_links(site));
@@ -46,7 +46,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, asked: &CompareView)
         rows + &outside(site, asked, "beyond the rows of this page", cut)
             + &outside(site, asked, "outside this filter", &hidden),
     );
-    sheet.section("more", "What else is known", known(result));
+    sheet.section("more", "What else is known", summary_list(result));
     sheet.section("environment", "What differs on the machine", differences(&compared));
     sheet.section("charts", "Charts", figures(site, view, &drawn(result), &Zoom::Fixed));
     Ok(sheet)
@@ -75,7 +75,7 @@ const fn is_among(show: ShownVerdicts, row: &Comparison) -> bool {
 }
 
 /// The rows that are asked for in their order, and all others.
-fn chosen<'r>(asked: &CompareView, result: &'r ComparisonResult) -> (Vec<&'r Comparison>, Vec<&'r Comparison>) {
+fn select_rows<'r>(asked: &CompareView, result: &'r ComparisonResult) -> (Vec<&'r Comparison>, Vec<&'r Comparison>) {
     let is_shown = |row: &&Comparison| {
         let name = format!("{} {}", short(row.id.as_str()), row.metric);
         is_among(asked.show, row) && (holds(&name, &asked.find) || holds(row.id.as_str(), &asked.find))
@@ -187,7 +187,7 @@ fn choice(site: &Site<'_>, asked: &CompareView) -> SourceResult<String> {
 }
 
 /// What stands beside the rows: how everything moved, what one side lacks, notes.
-fn known(result: &ComparisonResult) -> String {
+fn summary_list(result: &ComparisonResult) -> String {
     let one_sided = comparison::one_sided(result).into_iter().map(|(title, tone, ids)| {
         let class = class(tone).unwrap_or_default();
         format!("<span class=\"{class}\">{title}: {}</span> {}", ids.len(), escape(&ids.join(", ")))

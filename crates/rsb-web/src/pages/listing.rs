@@ -4,7 +4,7 @@ use rsb_report::html::element::{anchor, escape, linked_table};
 use rsb_report::number::{format_count, format_moment};
 use rsb_report::{Cell, Column, RunRow, Table, Tone, list, trend::short};
 
-use crate::address::{Address, CaseView, Listed, PageView};
+use crate::address::{Address, CaseView, ListFilter, PageView};
 use crate::router::Site;
 use crate::sheet::Sheet;
 use crate::source::{SourceResult, StoredCase};
@@ -14,12 +14,12 @@ const ROWS: usize = 100;
 /// Rows of each kind that a search shows.
 const FOUND: usize = 20;
 
-pub(super) fn runs<'v>(site: &Site<'_>, view: &'v PageView, asked: &Listed) -> SourceResult<Sheet<'v>> {
+pub(super) fn runs<'v>(site: &Site<'_>, view: &'v PageView, asked: &ListFilter) -> SourceResult<Sheet<'v>> {
     let all = site.source().runs()?;
     let matching: Vec<RunRow> = all.iter().filter(|run| is_run(run, &asked.find)).cloned().collect();
     let mut sheet = Sheet::new("Runs", Some(view));
     sheet.push(&filter(site, "runs", "run, suite, commit or machine", &asked.find));
-    let (shown, pages) = paged(site, &matching, asked, PageView::Runs);
+    let (shown, pages) = paginate(site, &matching, asked, PageView::Runs);
     sheet.push(&run_table(site, shown, "Stored runs"));
     sheet.push(&outside(all.len() - matching.len(), "run is", "runs are"));
     sheet.push(&pages);
@@ -29,12 +29,12 @@ pub(super) fn runs<'v>(site: &Site<'_>, view: &'v PageView, asked: &Listed) -> S
     Ok(sheet)
 }
 
-pub(super) fn cases<'v>(site: &Site<'_>, view: &'v PageView, asked: &Listed) -> SourceResult<Sheet<'v>> {
+pub(super) fn cases<'v>(site: &Site<'_>, view: &'v PageView, asked: &ListFilter) -> SourceResult<Sheet<'v>> {
     let all = site.source().cases()?;
     let matching: Vec<StoredCase> = all.iter().filter(|case| holds(&case.id, &asked.find)).cloned().collect();
     let mut sheet = Sheet::new("Cases", Some(view));
     sheet.push(&filter(site, "cases", "a part of a case's name", &asked.find));
-    let (shown, pages) = paged(site, &matching, asked, PageView::Cases);
+    let (shown, pages) = paginate(site, &matching, asked, PageView::Cases);
     sheet.push(&case_table(site, shown, "Cases that were measured"));
     sheet.push(&outside(all.len() - matching.len(), "case is", "cases are"));
     sheet.push(&pages);
@@ -54,7 +54,7 @@ pub(super) fn search<'v>(site: &Site<'_>, view: &'v PageView, find: &str) -> Sou
         let link = anchor(&site.link(Address::page(view)), "all of them");
         if count > FOUND { format!("<p>{count} were found: {link}.</p>\n") } else { String::new() }
     };
-    let list = Listed { find: find.to_owned(), page: 0 };
+    let list = ListFilter { find: find.to_owned(), page: 0 };
     sheet.section(
         "cases",
         "Cases",
@@ -105,11 +105,19 @@ fn filter(site: &Site<'_>, page: &str, what: &str, find: &str) -> String {
 }
 
 /// The rows of the page that is asked for, and the way to the others.
-fn paged<'r, T>(site: &Site<'_>, rows: &'r [T], asked: &Listed, view: fn(Listed) -> PageView) -> (&'r [T], String) {
+fn paginate<'r, T>(
+    site: &Site<'_>,
+    rows: &'r [T],
+    asked: &ListFilter,
+    view: fn(ListFilter) -> PageView,
+) -> (&'r [T], String) {
     let pages = rows.len().div_ceil(ROWS).max(1);
     let page = asked.page.min(pages - 1);
     let shown = rows.get(page * ROWS..rows.len().min((page + 1) * ROWS)).unwrap_or_default();
-    (shown, page_links(page, pages, |page| site.link(Address::page(view(Listed { find: asked.find.clone(), page })))))
+    (
+        shown,
+        page_links(page, pages, |page| site.link(Address::page(view(ListFilter { find: asked.find.clone(), page })))),
+    )
 }
 
 /// The way to the neighbors, and to both ends, of a page of a list.

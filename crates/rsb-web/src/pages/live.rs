@@ -22,7 +22,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
         sheet.say(Tone::Strong, "Nothing is being measured into this directory.");
     }
     for run in &runs {
-        sheet.push(&told(run));
+        sheet.push(&run_section(run));
     }
     sheet.push(&format!(
         "<p class=\"note\" id=\"live\" data-events=\"{EVENTS}\" role=\"status\">Nothing is sent while a case is timed: a message appears here \
@@ -31,7 +31,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
     Ok(sheet)
 }
 
-fn told(live: &LiveRun) -> String {
+fn run_section(live: &LiveRun) -> String {
     let run = &live.run;
     let with_result = run.benchmarks.len();
     let cases = live.planned.map_or_else(

@@ -87,7 +87,7 @@ fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
         let best = row.iter().flatten().copied().reduce(f64::min);
         let cell = |time: &Option<f64>| {
             let tone = if *time == best { Tone::Strong } else { Tone::Plain };
-            Cell::toned(time.map_or_else(String::new, format_time), tone)
+            Cell::with_tone(time.map_or_else(String::new, format_time), tone)
         };
         let name = id.parse().map_or_else(|_| (*id).to_owned(), |id| Shortener::default().full(&id));
         table.push(std::iter::once(Cell::from(name)).chain(row.iter().map(cell)));

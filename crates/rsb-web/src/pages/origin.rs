@@ -63,7 +63,7 @@ fn moves(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> Vec<Strin
 /// What would find the commit between two, where there are two.
 pub(super) fn bisect(good: Option<&str>, bad: Option<&str>, id: &str) -> Option<String> {
     let (good, bad) = (hash(good?)?, hash(bad?)?);
-    (good != bad).then(|| format!("rusty-stack-bench bisect {good} {bad} --case {}", quoted(id)))
+    (good != bad).then(|| format!("rusty-stack-bench bisect {good} {bad} --case {}", shell_quote(id)))
 }
 
 /// What measures the case again as that commit has it.
@@ -74,11 +74,11 @@ pub(super) fn again(id: &str, commit: Option<&str>) -> Option<String> {
     Some(match own {
         Some((benchmark, device)) => format!(
             "git switch --detach {commit} && cargo run --release -- run {} --backend {} --device {}",
-            quoted(&benchmark),
+            shell_quote(&benchmark),
             device.backend,
             device.index
         ),
-        None => format!("rusty-stack-bench gate --against {commit} --case {}", quoted(id)),
+        None => format!("rusty-stack-bench gate --against {commit} --case {}", shell_quote(id)),
     })
 }
 
@@ -89,7 +89,7 @@ fn hash(text: &str) -> Option<&str> {
 }
 
 /// `text` as one word of a shell.
-fn quoted(text: &str) -> String {
+fn shell_quote(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,=@".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {
         text.to_owned()

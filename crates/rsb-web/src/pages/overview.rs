@@ -11,10 +11,10 @@ use rsb_report::number::format_count;
 use rsb_report::{Cell, Column, Table, Tone, comparison, health, trend::short};
 
 use super::{listing, origin};
-use crate::address::{Address, CaseView, Listed, PageView};
+use crate::address::{Address, CaseView, ListFilter, PageView};
 use crate::router::Site;
 use crate::sheet::Sheet;
-use crate::source::{LatestVerdict, OverviewMaterial, SourceResult};
+use crate::source::{LatestVerdict, OverviewData, SourceResult};
 
 /// Runs that are shown; the page of runs has all of them.
 const RUNS: usize = 8;
@@ -35,7 +35,7 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
         None => sheet.say(Tone::Caution, "Nothing is stored yet: `rusty-stack-bench run` makes the first run."),
     }
     sheet.section("notices", "What is wrong with the store", notices(&material.notices));
-    sheet.section("moved", "What moved lately", moved(site, &material));
+    sheet.section("moved", "What moved lately", recent_changes(site, &material));
     sheet.section("components", "Health by component", components(&material.health));
     sheet.section("attention", "What asks for attention", attention(site, &material.health));
     sheet.section("advice", "What to do", advice(&material.health));
@@ -64,7 +64,7 @@ fn verdict(site: &Site<'_>, sheet: &mut Sheet<'_>, latest: &LatestVerdict) {
     sheet.push(&format!("<p>That is the last run, {}.</p>\n", anchor(&link, &escape(&latest.run_id))));
 }
 
-fn moved(site: &Site<'_>, material: &OverviewMaterial) -> String {
+fn recent_changes(site: &Site<'_>, material: &OverviewData) -> String {
     let open: Vec<_> = material.alerts.iter().filter(|alert| !alert.state.is_closed()).collect();
     let (new, known): (Vec<_>, Vec<_>) = open.into_iter().partition(|alert| alert.state == AlertState::New);
     let mut out = String::new();
@@ -109,7 +109,7 @@ fn components(page: &HealthDocument) -> String {
             (0, false, _) => ("improving", Tone::Good),
         };
         let count = |count: &usize| Cell::from(if *count > 0 { count.to_string() } else { String::new() });
-        table.push([Cell::from(name), Cell::toned(word, tone)].into_iter().chain(counts.iter().map(count)));
+        table.push([Cell::from(name), Cell::with_tone(word, tone)].into_iter().chain(counts.iter().map(count)));
     }
     if table.is_empty() {
         return "<p>Nothing of any component asks for attention.</p>\n".to_owned();
@@ -156,7 +156,7 @@ fn last_runs(site: &Site<'_>) -> SourceResult<String> {
     let link =
         |row: usize, column: usize| shown.get(row).filter(|_| column == 0).map(|run| listing::run_link(site, run));
     let table = linked_table(&rsb_report::list::runs_table(shown), "The last runs", &link);
-    let all = anchor(&site.link(Address::page(PageView::Runs(Listed::default()))), "all runs");
+    let all = anchor(&site.link(Address::page(PageView::Runs(ListFilter::default()))), "all runs");
     Ok(if table.is_empty() {
         table
     } else {

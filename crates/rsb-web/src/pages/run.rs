@@ -11,7 +11,7 @@ use crate::address::{Address, CompareView, PageView};
 use crate::figure::{Zoom, figures};
 use crate::router::Site;
 use crate::sheet::Sheet;
-use crate::source::{RunMaterial, SourceResult};
+use crate::source::{RunReportData, SourceResult};
 
 pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceResult<Sheet<'v>> {
     let material = site.source().run(id)?;
@@ -41,7 +41,7 @@ fn every_kind(site: &Site<'_>, run: &Run) -> String {
 }
 
 /// The comparisons that people make of a run.
-fn ways(site: &Site<'_>, material: &RunMaterial) -> SourceResult<String> {
+fn ways(site: &Site<'_>, material: &RunReportData) -> SourceResult<String> {
     let (id, suite) = (&material.run.run_id.0, &material.run.suite);
     let compare = |from: &str, title: &str| {
         anchor(&site.link(Address::page(PageView::Compare(CompareView::of(from, id)))), title)

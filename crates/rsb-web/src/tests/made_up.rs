@@ -19,7 +19,7 @@ use rsb_report::{BaselineRow, RunRow};
 use rsb_stats::{Policy, SeriesInput, trend};
 
 use crate::source::{
-    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewMaterial, PageSource, PointKey, PointRun, RunMaterial,
+    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource, PointKey, PointRun, RunReportData,
     SourceError, SourceResult, StoredCase, StoredMachine,
 };
 
@@ -210,9 +210,9 @@ impl PageSource for MadeUp {
         Ok(Arc::new(self.runs.iter().map(row).collect()))
     }
 
-    fn run(&self, id: &str) -> SourceResult<Arc<RunMaterial>> {
+    fn run(&self, id: &str) -> SourceResult<Arc<RunReportData>> {
         let run = self.find(id)?.clone();
-        Ok(Arc::new(RunMaterial {
+        Ok(Arc::new(RunReportData {
             comparison: if id == id_of(0, 0) { None } else { Some(self.judged(&id_of(0, 0), id)?) },
             not_compared: (id == id_of(0, 0)).then(|| self.name.clone()),
             baseline: Some(Environment::default()),
@@ -282,9 +282,9 @@ impl PageSource for MadeUp {
         Ok(keys.iter().map(|key| PointRun { run_id: id_of(0, run(key)), commit: Some(commit(run(key))) }).collect())
     }
 
-    fn overview(&self) -> SourceResult<Arc<OverviewMaterial>> {
+    fn overview(&self) -> SourceResult<Arc<OverviewData>> {
         let id = id_of(0, RUNS - 1);
-        Ok(Arc::new(OverviewMaterial {
+        Ok(Arc::new(OverviewData {
             health: self.health(),
             alerts: vec![self.alert()],
             latest: Some(LatestVerdict {

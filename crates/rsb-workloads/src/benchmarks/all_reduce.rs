@@ -24,32 +24,32 @@ pub(super) struct AllReduce;
 const AXES: &[AxisInfo] = &[
     DTYPE,
     AxisInfo::value("size", "bytes on each GPU: of the larger of what it sends and receives", AxisKind::Bytes),
-    AxisInfo::named("num_gpus", "GPUs that take part", "2", AxisKind::Count),
-    AxisInfo::named(
+    AxisInfo::with_default("num_gpus", "GPUs that take part", "2", AxisKind::Count),
+    AxisInfo::with_default(
         "communication_backend",
         "ring: our own all-reduce, by copies between GPUs; rccl and nccl: AMD's and NVIDIA's library",
         RING,
         AxisKind::Choice(&[RING, "rccl", "nccl"]),
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "operation",
         "the collective",
         "all-reduce",
         AxisKind::Choice(&["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "send-receive"]),
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "placement",
         "whether the result goes where the numbers came from",
         "out-of-place",
         AxisKind::Choice(&["out-of-place", "in-place"]),
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "algorithm",
         "the library's own choice, or a ring or tree, which NCCL_ALGO asks for in the process of the case",
         AUTO,
         AxisKind::Choice(&[AUTO, "ring", "tree"]),
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "launcher",
         "who calls the library: one thread for all GPUs in a group, or a thread for each GPU, as frameworks do",
         ONE_THREAD,

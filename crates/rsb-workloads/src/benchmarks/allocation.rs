@@ -52,7 +52,7 @@ impl Benchmark for MemoryAllocation {
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let timed = Timed::prepare(device, operation, Options::default())?;
-        Ok(PreparedCase::boxed(timed, fields))
+        Ok(PreparedCase::new_boxed(timed, fields))
     }
 }
 

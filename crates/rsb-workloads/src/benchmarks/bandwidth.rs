@@ -29,7 +29,7 @@ const AXES: &[AxisInfo] = &[
     ),
     DTYPE,
     AxisInfo::value("size", "bytes in each array", AxisKind::Bytes),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "stores",
         "through the caches or around them",
         "temporal",
@@ -111,7 +111,7 @@ impl Benchmark for MemoryBandwidth {
         let timed = Timed::from_params(device, operation, params)?;
         let stores: String = number(params, "stores").map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, &stores, size)))
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| fields(timed, time_ns, &stores, size)))
     }
 }
 

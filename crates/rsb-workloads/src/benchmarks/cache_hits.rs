@@ -85,7 +85,7 @@ impl Benchmark for CacheHitRate {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
         let timed = Timed::prepare(device, operation, Options::default())?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, size)))
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| fields(timed, time_ns, size)))
     }
 }
 

@@ -50,6 +50,6 @@ impl Benchmark for ControlBenchmark {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| bandwidth::fields(timed, time_ns, "temporal", size)))
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| bandwidth::fields(timed, time_ns, "temporal", size)))
     }
 }

@@ -18,10 +18,10 @@ const AXES: &[AxisInfo] = &[
     DTYPE,
     AxisInfo::value("shape", "images x channels x rows x columns of the input", AxisKind::Shape(4, "1x64x56x56")),
     AxisInfo::value("kernel", "channels of the output x rows x columns of the kernel", AxisKind::Shape(3, "64x3x3")),
-    AxisInfo::named("stride", "step between output points", "1", AxisKind::Count),
-    AxisInfo::named("padding", "zeros around the input", "0", AxisKind::CountOrZero),
-    AxisInfo::named("dilation", "step between the taps of the kernel", "1", AxisKind::Count),
-    AxisInfo::named("groups", "groups of channels that do not mix", "1", AxisKind::Count),
+    AxisInfo::with_default("stride", "step between output points", "1", AxisKind::Count),
+    AxisInfo::with_default("padding", "zeros around the input", "0", AxisKind::CountOrZero),
+    AxisInfo::with_default("dilation", "step between the taps of the kernel", "1", AxisKind::Count),
+    AxisInfo::with_default("groups", "groups of channels that do not mix", "1", AxisKind::Count),
     CACHE,
     THREADS,
 ];
@@ -117,7 +117,7 @@ impl Benchmark for ConvolutionBenchmark {
     fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
-        Ok(PreparedCase::boxed(timed, |timed, time_ns| {
+        Ok(PreparedCase::new_boxed(timed, |timed, time_ns| {
             let Operation::Convolution(op) = timed.operation.clone() else { return Ok(Fields::new()) };
             let mut fields = timed.common_fields();
             let (rows, columns) = op.output_size().unwrap_or_default();

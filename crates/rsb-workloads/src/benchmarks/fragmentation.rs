@@ -50,8 +50,8 @@ impl Benchmark for MemoryFragmentation {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let kind = params.text("operation").unwrap_or_default().to_owned();
         let mut timed = Timed::prepare(device, operation, Options::default())?;
-        let (held, live) = churned(&mut timed)?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+        let (held, live) = measure_churn(&mut timed)?;
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
             // The system counts whole pages and what was in hand before: a little less may be held than is live.
             let percent = if held > 0.0 { 100.0 * (held - live).max(0.0) / held } else { 0.0 };
             let mut fields = timed.common_fields().with("operation", kind.clone()).with("time_ms", time_ns / 1e6);
@@ -64,7 +64,7 @@ impl Benchmark for MemoryFragmentation {
 
 /// Bytes held and bytes live after the churn that was verified and one more. It is read here and not after sampling, so
 /// that how many iterations are timed, which differs from run to run, does not show.
-fn churned(timed: &mut Timed<'_>) -> Result<(f64, f64), Failure> {
+fn measure_churn(timed: &mut Timed<'_>) -> Result<(f64, f64), Failure> {
     timed.sample(1)?;
     let found = timed.read(0)?;
     let at = |index: usize| found.get(index).copied().unwrap_or(f64::NAN);

@@ -22,47 +22,52 @@ const AXES: &[AxisInfo] = &[
         "m x n x k: rows and columns of C, length of the sums",
         AxisKind::Shape(3, "1024x1024x1024"),
     ),
-    AxisInfo::named("batch_size", "products in one iteration, one after another in memory", "1", AxisKind::Count),
-    AxisInfo::named(
+    AxisInfo::with_default(
+        "batch_size",
+        "products in one iteration, one after another in memory",
+        "1",
+        AxisKind::Count,
+    ),
+    AxisInfo::with_default(
         "transpose",
         "for A and B, n as stored or t transposed",
         "nn",
         AxisKind::Choice(&["nn", "tn", "nt", "tt"]),
     ),
-    AxisInfo::named("alpha", "factor of the product", "1", AxisKind::Number),
-    AxisInfo::named("beta", "factor of C", "0", AxisKind::Number),
+    AxisInfo::with_default("alpha", "factor of the product", "1", AxisKind::Number),
+    AxisInfo::with_default("beta", "factor of C", "0", AxisKind::Number),
     PROVIDER,
-    AxisInfo::named(
+    AxisInfo::with_default(
         "epilogue",
         "what the library does with each element before it stores it (hipBLASLt, cuBLASLt)",
         "none",
         AxisKind::Choice(&["none", "bias", "gelu"]),
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "output",
         "wide: bf16 is stored as f32, i8 as i32, fp8 as bf16; as-inputs: in the type of the inputs",
         "wide",
         AxisKind::Choice(&["wide", "as-inputs"]),
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "algorithms",
         "how many of the library's algorithms are timed before, for the fastest to be taken (hipBLASLt, cuBLASLt)",
         "1",
         AxisKind::Count,
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "accumulation",
         "how cuBLASLt sums products of fp8: full promotes sums to f32 from time to time, fast leaves them to the matrix unit",
         "full",
         AxisKind::Choice(&["full", "fast"]),
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "init",
         "what the matrices hold: GPUs run at higher clocks where fewer bits change",
         "random",
         AxisKind::Choice(&["random", "trigonometric", "constant"]),
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "rotate",
         "sets of matrices that take turns, so that no cache brings one to the next iteration; 0: as many as the last \
          cache cannot hold",
@@ -226,7 +231,7 @@ impl Benchmark for GemmBenchmark {
             some => some,
         };
         let timed = Timed::from_params(device, operation, params)?.rotating(sets)?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
             let Operation::Gemm(op) = timed.operation.clone() else { return Ok(Fields::new()) };
             let mut fields = timed.common_fields();
             fields.set("m", op.m);

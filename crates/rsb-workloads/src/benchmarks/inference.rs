@@ -25,58 +25,63 @@ const AXES: &[AxisInfo] = &[
     ),
     DTYPE,
     AxisInfo::value("heads", "attention heads x length of a head", AxisKind::Shape(2, "12x64")),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "kv_heads",
         "heads of keys and values, each shared by as many of queries; 0: each has its own",
         "0",
         AxisKind::CountOrZero,
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "mlp",
         "gelu: a hidden layer four times as wide; swiglu: a gated one, three and a half times as wide",
         "gelu",
         AxisKind::Choice(&["gelu", "swiglu"]),
     ),
-    AxisInfo::named("norm", "of rows, before each half of a block", "layer", AxisKind::Choice(&["layer", "rms"])),
-    AxisInfo::named(
+    AxisInfo::with_default(
+        "norm",
+        "of rows, before each half of a block",
+        "layer",
+        AxisKind::Choice(&["layer", "rms"]),
+    ),
+    AxisInfo::with_default(
         "positions",
         "rotary: queries and keys are turned by where they stand",
         "none",
         AxisKind::Choice(&["none", "rotary"]),
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "vocabulary",
         "words, looked up before the blocks and told by a head behind them; 0: none",
         "0",
         AxisKind::CountOrZero,
     ),
-    AxisInfo::named("batch_size", "sequences", "1", AxisKind::Count),
-    AxisInfo::named(
+    AxisInfo::with_default("batch_size", "sequences", "1", AxisKind::Count),
+    AxisInfo::with_default(
         "sequence_length",
         "tokens of a prompt, or positions that a token looks at",
         "128",
         AxisKind::Count,
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "output_length",
         "tokens of each sequence that decode generates one after another, each a position more to look at",
         "1",
         AxisKind::Count,
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "attention",
         "staged: products, mask and softmax write every score; fused: one kernel writes none",
         "staged",
         AxisKind::Choice(&["staged", "fused"]),
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "weights",
         "of products: as-inputs; i8, i4: whole numbers with an f16 scale for each 128, multiplied with inputs as they are",
         "as-inputs",
         AxisKind::Choice(&["as-inputs", "i8", "i4"]),
     ),
-    AxisInfo::named("layers", "blocks, one after another", "1", AxisKind::Count),
-    AxisInfo::named(
+    AxisInfo::with_default("layers", "blocks, one after another", "1", AxisKind::Count),
+    AxisInfo::with_default(
         "launch_mode",
         "stream: a call for each operation of a pass; graph: one call for the pass, recorded before",
         "stream",
@@ -118,7 +123,7 @@ impl Benchmark for Inference {
             if is_gpu || is_cpu(device) {
                 // Beside the same in stages.
                 let prompt = grid([axis("phase", &["prefill"]), axis("dtype", &[usual]), small()]);
-                grids.push(fused(prompt));
+                grids.push(with_fused_attention(prompt));
                 let blocks = from_memory(device, usual, &["prefill", "decode"]);
                 // Sixteen tokens out of memory take a CPU a second.
                 let growing = if is_gpu { blocks.clone() } else { grid([axis("dtype", &[usual]), small()]) };
@@ -146,7 +151,7 @@ impl Benchmark for Inference {
             let models = axis("heads", first(&["12x64", "16x64", "32x128"]));
             let types = &["f32", "f16", "bf16"];
             if is_gpu || is_cpu(device) {
-                grids.push(fused(grid([both(), axis("dtype", &[usual]), small(), lengths.clone()])));
+                grids.push(with_fused_attention(grid([both(), axis("dtype", &[usual]), small(), lengths.clone()])));
             }
             grids.push(grid([both(), axis("dtype", types), models, batches, lengths]));
             grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("layers", &["12"])]));
@@ -191,7 +196,7 @@ impl Benchmark for Inference {
     }
 }
 
-fn fused(mut grid: Grid) -> Grid {
+fn with_fused_attention(mut grid: Grid) -> Grid {
     grid.push(axis("attention", &["fused"]));
     grid
 }

@@ -26,7 +26,7 @@ const AXES: &[AxisInfo] = &[
     AxisInfo::value("arch", "what it is compiled for", AxisKind::Architecture),
     AxisInfo::value("source", "file of this program's kernels", AxisKind::Choice(SOURCES)),
     AxisInfo::value("opt", "level of optimization", AxisKind::Choice(&["O0", "O1", "O2", "O3"])),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "compilation",
         "cold: compiled each time; warm: read from this program's cache of kernels on disk",
         "cold",
@@ -104,7 +104,7 @@ impl Benchmark for KernelCompilation {
         let backend = compiler::backend_of(&job.arch);
         let compiler = backends.compiler(backend).map_err(Failure::Skipped)?;
         let program = std::env::current_exe().map_err(|error| Failure::Skipped(no_program(&error)))?;
-        child::compiles(&program, child::AskedCompiler::of(backend, &*compiler), &job.arch, ASKING)
+        child::compiles(&program, child::CompilerQuery::of(backend, &*compiler), &job.arch, ASKING)
             .map_err(Failure::Skipped)?;
         let mut prepared = Compiling { compiler, job, bytes: 0 };
         prepared.bytes = prepared.compile()?.bytes.len();

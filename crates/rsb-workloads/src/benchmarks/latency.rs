@@ -16,7 +16,7 @@ pub(super) struct MemoryLatency;
 const AXES: &[AxisInfo] = &[
     AxisInfo::value("size", "bytes that the walk covers", AxisKind::Bytes),
     NUMA,
-    AxisInfo::named(
+    AxisInfo::with_default(
         "path",
         "of a GPU's reads: vector, as most kernels read; scalar, AMD's cache for what all threads read alike",
         "vector",
@@ -85,7 +85,7 @@ impl Benchmark for MemoryLatency {
         let by_scalar = params.text("path") == Some(SCALAR);
         let params = if by_scalar { params.clone().with("provider", SCALAR) } else { params.clone() };
         let timed = Timed::from_params(device, operation, &params)?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, size)))
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| fields(timed, time_ns, size)))
     }
 }
 

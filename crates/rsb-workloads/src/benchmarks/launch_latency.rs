@@ -26,7 +26,7 @@ const AXES: &[AxisInfo] = &[
         "single: started, then waited for; back-to-back: one call for each; graph: one call for all",
         AxisKind::Choice(MODES),
     ),
-    AxisInfo::named("kernels", "kernels in one iteration", "1", AxisKind::Count),
+    AxisInfo::with_default("kernels", "kernels in one iteration", "1", AxisKind::Count),
 ];
 
 impl Benchmark for LaunchLatency {
@@ -79,8 +79,8 @@ impl Benchmark for LaunchLatency {
         let kernels: u32 = number(params, "kernels").map_err(Failure::Skipped)?;
         let mode = params.text("launch_mode").unwrap_or("back-to-back").to_owned();
         let pace = if mode == SINGLE { Pace::Awaited } else { Pace::Streamed };
-        let timed = Timed::prepare(device, operation, Options::default())?.paced(pace);
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+        let timed = Timed::prepare(device, operation, Options::default())?.with_pace(pace);
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
             let each = time_ns / f64::from(kernels);
             if each < SHORTEST_NS {
                 return Err(Failure::Failed(Reason::new(

@@ -34,13 +34,13 @@ const AXES: &[AxisInfo] = &[
         AxisKind::Choice(TIERS),
     ),
     AxisInfo::value("size", "bytes in each array", AxisKind::Bytes),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "operation",
         "copy; within a memory also read, write, triad, read_write, and latency: dependent reads by one thread",
         "copy",
         AxisKind::Choice(&["copy", "read", "write", "triad", "read_write", "latency"]),
     ),
-    AxisInfo::named("dtype", "data type of the elements, within a memory", "f32", AxisKind::Dtype),
+    AxisInfo::with_default("dtype", "data type of the elements, within a memory", "f32", AxisKind::Dtype),
     NUMA,
 ];
 
@@ -143,7 +143,7 @@ impl Benchmark for MemoryTiers {
         } else {
             Timed::prepare(device, operation, Options::default())?
         };
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
             let mut fields = match &timed.operation {
                 Operation::Stream(stream) => bandwidth::fields(timed, time_ns, stream.stores.as_str(), size)?,
                 Operation::PointerChase(_) => latency::fields(timed, time_ns, size)?,

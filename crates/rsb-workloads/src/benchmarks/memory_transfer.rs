@@ -39,7 +39,7 @@ const AXES: &[AxisInfo] = &[
         AxisKind::Choice(&["host-to-device", "device-to-host", "device-to-device", "bidirectional"]),
     ),
     AxisInfo::value("size", "bytes in one transfer", AxisKind::Bytes),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "host_memory",
         "the host's side: pinned in place, or pageable",
         "pinned",
@@ -107,8 +107,8 @@ impl Benchmark for MemoryTransfer {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let Operation::Transfer(transfer) = operation else { return Err(Failure::Skipped(wrong_size(0))) };
         let pace = if transfer.bytes <= SMALL { Pace::Awaited } else { Pace::Streamed };
-        let timed = Timed::prepare(device, operation, Options::default())?.paced(pace);
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+        let timed = Timed::prepare(device, operation, Options::default())?.with_pace(pace);
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
             let mut fields = rates(timed, time_ns)?;
             if transfer.direction != TransferDirection::DeviceToDevice {
                 fields.set("host_memory", transfer.host_memory.as_str());

@@ -11,7 +11,7 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use super::{affordable, axis, bytes, dtype, grid, last_level_cache, number, sizes, stream_size};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
-use crate::data_parallel::{StepShape, Summed};
+use crate::data_parallel::{GradientSync, StepShape};
 use crate::device_group::{DeviceGroup, devices};
 use crate::peer_copy::{PeerCopy, PeerDirection};
 use crate::plausibility::check_bandwidth;
@@ -42,21 +42,26 @@ const AXES: &[AxisInfo] = &[
     ),
     DTYPE,
     AxisInfo::value("size", "bytes of one array or matrix, or of all weights", AxisKind::Bytes),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "scaling",
         "strong: the GPUs share the task; weak: each has one of this size",
         "strong",
         AxisKind::Choice(&["strong", "weak"]),
     ),
-    AxisInfo::named("num_gpus", "GPUs that work on it", "2", AxisKind::Count),
-    AxisInfo::named("peer", "for copies, position of the GPU at the other end", "none", AxisKind::Choice(POSITIONS)),
-    AxisInfo::named(
+    AxisInfo::with_default("num_gpus", "GPUs that work on it", "2", AxisKind::Count),
+    AxisInfo::with_default(
+        "peer",
+        "for copies, position of the GPU at the other end",
+        "none",
+        AxisKind::Choice(POSITIONS),
+    ),
+    AxisInfo::with_default(
         "batch_size",
         "for data-parallel, rows of the batch: of all GPUs, or of each (weak)",
         BATCH,
         AxisKind::Count,
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "overlap",
         "for data-parallel, whether gradients are summed beside the backward pass",
         "off",
@@ -276,11 +281,11 @@ impl Task {
     }
 
     /// One GPU has nobody to sum with.
-    const fn summed(self, count: u32) -> Summed {
+    const fn gradient_sync(self, count: u32) -> GradientSync {
         match (count, self.overlapped) {
-            (0 | 1, _) => Summed::Never,
-            (_, true) => Summed::Overlapped,
-            (_, false) => Summed::Afterwards,
+            (0 | 1, _) => GradientSync::Never,
+            (_, true) => GradientSync::Overlapped,
+            (_, false) => GradientSync::Afterwards,
         }
     }
 
@@ -373,7 +378,7 @@ mod tests {
         ScriptedDevice::new(script)
     }
 
-    fn scaled(operation: &str, scaling: &str, count: &str) -> Params {
+    fn scaled_params(operation: &str, scaling: &str, count: &str) -> Params {
         let params = Params::new().with("operation", operation).with("dtype", "f32").with("size", "1MiB");
         let params = params.with("batch_size", BATCH_OF_SOFTWARE).with("overlap", "off");
         params.with("scaling", scaling).with("num_gpus", count).with("peer", "none")
@@ -389,7 +394,7 @@ mod tests {
     fn gpus_that_follow_one_script_scale_perfectly() {
         let device = machine(4);
         for (scaling, count) in [("strong", 2), ("strong", 4), ("weak", 2), ("weak", 4)] {
-            let found = fields(&device, &scaled("triad", scaling, &count.to_string()));
+            let found = fields(&device, &scaled_params("triad", scaling, &count.to_string()));
             let (speedup, efficiency) = (found.number("speedup").unwrap(), found.number("efficiency").unwrap());
             assert!((speedup - f64::from(count)).abs() < 1e-6, "{scaling} {count}: {speedup}");
             assert!((efficiency - 1.0).abs() < 1e-6);
@@ -400,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_product_is_cut_by_rows_and_every_part_is_verified() {
-        let params = scaled("gemm", "strong", "2").with("size", "16KiB");
+        let params = scaled_params("gemm", "strong", "2").with("size", "16KiB");
         let found = fields(&machine(2), &params);
         assert!(found.number("tflops").unwrap() > 0.0 && found.number("accuracy_error").unwrap() < 1e-3);
         let mut script = Script::with_fault(Fault::WrongResult { launch: 0 });
@@ -412,7 +417,7 @@ mod tests {
     #[test]
     fn bytes_that_arrive_at_another_gpu_are_checked_there() {
         let device = machine(3);
-        let params = scaled("peer-copy", "strong", "2").with("peer", "2");
+        let params = scaled_params("peer-copy", "strong", "2").with("peer", "2");
         let found = fields(&device, &params);
         assert_eq!((found.number("peer"), found.number("accuracy_error")), (Some(2.0), Some(0.0)));
         assert!((found.number("bandwidth_gb_s").unwrap() - 10.0).abs() < 1e-6);
@@ -428,17 +433,17 @@ mod tests {
             }
             other => panic!("{other:?}"),
         };
-        check(&machine(1), &scaled("triad", "strong", "2"), "rocm lets one process use 1 device here");
-        check(&machine(2), &scaled("triad", "strong", "4"), "rocm lets one process use 2 devices here");
-        check(&machine(1), &scaled("peer-copy", "strong", "2").with("peer", "1"), "only device");
-        check(&machine(2), &scaled("peer-copy", "strong", "2").with("peer", "5"), "there are the devices 1");
-        check(&machine(2), &scaled("peer-copy", "strong", "2").with("peer", "0"), "itself");
+        check(&machine(1), &scaled_params("triad", "strong", "2"), "rocm lets one process use 1 device here");
+        check(&machine(2), &scaled_params("triad", "strong", "4"), "rocm lets one process use 2 devices here");
+        check(&machine(1), &scaled_params("peer-copy", "strong", "2").with("peer", "1"), "only device");
+        check(&machine(2), &scaled_params("peer-copy", "strong", "2").with("peer", "5"), "there are the devices 1");
+        check(&machine(2), &scaled_params("peer-copy", "strong", "2").with("peer", "0"), "itself");
     }
 
     #[test]
     fn a_peer_goes_with_copies_alone() {
         for (operation, peer) in [("triad", "1"), ("peer-copy", "none")] {
-            let params = scaled(operation, "strong", "2").with("peer", peer);
+            let params = scaled_params(operation, "strong", "2").with("peer", peer);
             assert!(MultiGpu.footprint_bytes(&params).is_err(), "{operation} {peer}");
         }
     }

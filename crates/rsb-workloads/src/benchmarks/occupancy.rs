@@ -37,14 +37,14 @@ const AXES: &[AxisInfo] = &[
     AxisInfo::value("operation", "the kernel", AxisKind::Choice(OPERATIONS)),
     DTYPE,
     AxisInfo::value("block_size", "threads in a block", AxisKind::Count),
-    AxisInfo::named("size", "bytes in each array", "64MiB", AxisKind::Bytes),
-    AxisInfo::named(
+    AxisInfo::with_default("size", "bytes in each array", "64MiB", AxisKind::Bytes),
+    AxisInfo::with_default(
         "arch",
         "here: measured on the GPU; another: calculated from what the compiler says, without a GPU",
         HERE,
         AxisKind::ArchitectureOrHere,
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "profiler",
         "rocprofv3 (ROCm), ncu (CUDA): what the GPU's own counters say of the kernel too, by its vendor's tool",
         "none",
@@ -120,7 +120,7 @@ impl Benchmark for OccupancyBenchmark {
         let elements = size / dtype.bytes(1);
         let name = params.text("operation").unwrap_or_default();
         let is_calculated = params.text("arch").is_some_and(|arch| arch != HERE);
-        if let (true, Some(tool)) = (is_calculated, params.text("profiler").and_then(profiler::named)) {
+        if let (true, Some(tool)) = (is_calculated, params.text("profiler").and_then(profiler::find_tool)) {
             let why = "a calculation launches nothing that a profiler could count";
             return Err(Reason::new(tool.name, why, "leave `profiler` at none for another architecture"));
         }
@@ -168,10 +168,10 @@ impl Benchmark for OccupancyBenchmark {
         if arch != HERE {
             return calculator::prepare((&operation, &options), arch, backends);
         }
-        let counted = counted(params, device).map_err(Failure::Skipped)?;
+        let counted = prepare_counters(params, device).map_err(Failure::Skipped)?;
         let found = device.occupancy(&operation, &options)?;
         let timed = Timed::prepare(device, operation, options)?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
             let mut fields = fields(timed, time_ns, (size, found))?;
             add_recommendation(&mut fields, timed)?;
             let profile = match &counted {
@@ -186,22 +186,22 @@ impl Benchmark for OccupancyBenchmark {
 }
 
 /// What counts: a tool, where it is, this program, and the case that it is to run under it.
-struct Counted {
+struct CounterRun {
     tool: &'static CounterTool,
     path: PathBuf,
     program: PathBuf,
     case: Case,
 }
 
-impl Counted {
+impl CounterRun {
     fn profile(&self) -> Result<KernelProfile, Reason> {
         self.tool.profile(&self.path, &self.program, &self.case)
     }
 }
 
 /// Where that is asked for.
-fn counted(params: &Params, device: &dyn Device) -> Result<Option<Counted>, Reason> {
-    let Some(tool) = params.text("profiler").and_then(profiler::named) else { return Ok(None) };
+fn prepare_counters(params: &Params, device: &dyn Device) -> Result<Option<CounterRun>, Reason> {
+    let Some(tool) = params.text("profiler").and_then(profiler::find_tool) else { return Ok(None) };
     let place = device.info().device;
     if place.backend != tool.backend {
         let why = format!("{place} is not reached through {}", tool.backend);
@@ -226,7 +226,7 @@ fn counted(params: &Params, device: &dyn Device) -> Result<Option<Counted>, Reas
         device: place.into(),
         params: params.clone().with("profiler", "none"),
     };
-    Ok(Some(Counted { tool, path, program, case }))
+    Ok(Some(CounterRun { tool, path, program, case }))
 }
 
 /// The size of block with which most waves are resident, and what it gains over this one. Kernels that share memory have a

@@ -61,7 +61,7 @@ impl Benchmark for ComputePeak {
         let operations = crate::plausibility::burst(device.info(), dtype, threads);
         let operation = Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
         let timed = Timed::from_params(device, operation, params)?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
             let rate = gigaflops(timed.operation.flops(), time_ns);
             check_core_rate(rate, timed)?;
             let fields = timed.common_fields().with("time_us", time_ns / 1e3);

@@ -25,7 +25,7 @@ const AXES: &[AxisInfo] = &[
     ),
     DTYPE,
     AxisInfo::value("n", "sides of the matrices, eight times the channels, rows and columns", AxisKind::Count),
-    AxisInfo::named("over", "type of an element of the work that the speed-up is over", "f32", AxisKind::Dtype),
+    AxisInfo::with_default("over", "type of an element of the work that the speed-up is over", "f32", AxisKind::Dtype),
     PROVIDER,
     THREADS,
 ];
@@ -121,7 +121,7 @@ impl Benchmark for Precision {
         }
         let over = over(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, (&name, size, over))))
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| fields(timed, time_ns, (&name, size, over))))
     }
 }
 

@@ -26,14 +26,14 @@ const AXES: &[AxisInfo] = &[
         "what the GPU does meanwhile: idle, memory (triads) or compute (matrix products)",
         AxisKind::Choice(&["idle", "memory", "compute"]),
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "gpu",
         "whose sensors: those of the device itself, or of the GPU at this address on the bus, before a runtime is installed",
         HERE,
         AxisKind::BusAddressOrHere,
     ),
-    AxisInfo::named("duration_seconds", "how long the sensors are watched", "1", AxisKind::NumberOrZero),
-    AxisInfo::named("sample_interval_ms", "time between two readings of them", "50", AxisKind::Count),
+    AxisInfo::with_default("duration_seconds", "how long the sensors are watched", "1", AxisKind::NumberOrZero),
+    AxisInfo::with_default("sample_interval_ms", "time between two readings of them", "50", AxisKind::Count),
 ];
 
 /// The device that runs the case.
@@ -240,7 +240,7 @@ impl Case<'_> {
         let latest = until + self.interval + LATEST;
         let is_over = || {
             let now = Instant::now();
-            now >= until && (sampler.taken() > 1 || now >= latest)
+            now >= until && (sampler.sample_count() > 1 || now >= latest)
         };
         if self.load.is_none() {
             std::thread::sleep(self.period);

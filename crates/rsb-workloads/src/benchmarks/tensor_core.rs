@@ -10,7 +10,7 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use super::{axis, dtype, grid};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
-use crate::plausibility::gpu::{peak_note, rated};
+use crate::plausibility::gpu::{peak_note, rated_gpu};
 use crate::plausibility::{check_core_rate, set_note};
 use crate::timed::{PreparedCase, Timed};
 
@@ -24,7 +24,7 @@ const AXES: &[AxisInfo] = &[
         "matrix: MFMA or WMMA instructions; vector: multiply-adds in vector registers",
         AxisKind::Choice(&["matrix", "vector"]),
     ),
-    AxisInfo::named(
+    AxisInfo::with_default(
         "sparsity",
         "2:4: two of every four elements of A are zero, which the matrix unit leaves out",
         "dense",
@@ -93,7 +93,7 @@ impl Benchmark for TensorCore {
             Operation::PeakArithmetic(PeakArithmetic { dtype, operations: work(device.info(), dtype, engine) });
         let options = Options { provider: Some(engine.as_str().to_owned()), ..Options::default() };
         let timed = Timed::prepare(device, operation, options)?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| fields(timed, time_ns, dtype, engine)))
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| fields(timed, time_ns, dtype, engine)))
     }
 }
 
@@ -110,13 +110,13 @@ fn engine(params: &Params) -> Result<Engine, Reason> {
     }
 }
 
-fn known(info: &DeviceInfo) -> Result<&'static Architecture, Reason> {
+fn find_architecture(info: &DeviceInfo) -> Result<&'static Architecture, Reason> {
     Architecture::find(info.arch.as_deref().unwrap_or_default())
 }
 
 /// Operations of one launch: what the GPU does in so many clocks by the table, in whole pieces for every wave.
 fn work(info: &DeviceInfo, dtype: Dtype, engine: Engine) -> u64 {
-    let known = known(info).ok().and_then(|known| known.per_clock_per_cu(dtype, engine));
+    let known = find_architecture(info).ok().and_then(|known| known.per_clock_per_cu(dtype, engine));
     let of_unit = u64::from(known.unwrap_or(USUAL_RATE)) * CLOCKS;
     let rounds = (of_unit / (PIECE * WAVES)).max(1);
     u64::from(info.units.max(1)) * WAVES * rounds * PIECE
@@ -143,7 +143,7 @@ fn fields(timed: &mut Timed<'_>, time_ns: f64, dtype: Dtype, engine: Engine) -> 
 /// The table's entry for this GPU, and the share of its peak that `tflops` are. An architecture that the table lacks has a
 /// note instead; so has a rate that the instructions used here do not reach, next to the peak.
 fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> Fields {
-    let mut fields = architecture::matrix_fields(&rated(info)).known();
+    let mut fields = architecture::matrix_fields(&rated_gpu(info)).without_nulls();
     fields.set("compute_units", info.units);
     if let Some(arch) = &info.arch {
         fields.set("gfx_target", arch.as_str());
@@ -153,7 +153,7 @@ fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> F
     }
     let by_block = architecture::unreached_by_mma(info.arch.as_deref().unwrap_or_default(), dtype)
         .filter(|_| engine != Engine::Vector);
-    let known = match known(info) {
+    let known = match find_architecture(info) {
         Ok(known) => known,
         Err(reason) => {
             let notes = [Some(reason.to_string()), by_block];
@@ -182,7 +182,7 @@ fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> F
 
 /// The data sheet's peak at the highest clock that is known.
 fn peak(known: &Architecture, info: &DeviceInfo, dtype: Dtype, engine: Engine) -> Result<f64, String> {
-    let rated = rated(info);
+    let rated = rated_gpu(info);
     rated.clock().ok_or("the driver lists no clock of the compute units")?;
     rated.peak_tflops(dtype, engine).ok_or_else(|| {
         format!("the table of architectures has no rate of {dtype} on the {} unit of {}", engine.as_str(), known.target)
@@ -192,7 +192,7 @@ fn peak(known: &Architecture, info: &DeviceInfo, dtype: Dtype, engine: Engine) -
 /// Rate of a large product of the same type, in TFLOP/s, where products are made by this engine.
 fn product_beside(device: &dyn Device, dtype: Dtype, engine: Engine) -> Result<Option<f64>, Failure> {
     const TRIES: u32 = 5;
-    let by_matrix = known(device.info()).is_ok_and(|known| !known.tiles(dtype).is_empty());
+    let by_matrix = find_architecture(device.info()).is_ok_and(|known| !known.tiles(dtype).is_empty());
     if engine == Engine::Sparse || by_matrix != (engine == Engine::Matrix) {
         return Ok(None);
     }
@@ -227,11 +227,11 @@ mod tests {
         script
     }
 
-    fn found(script: Script, engine: &str) -> Fields {
-        measured(script, &Params::new().with("dtype", "f16").with("engine", engine))
+    fn fields_by_engine(script: Script, engine: &str) -> Fields {
+        measure_fields(script, &Params::new().with("dtype", "f16").with("engine", engine))
     }
 
-    fn measured(script: Script, params: &Params) -> Fields {
+    fn measure_fields(script: Script, params: &Params) -> Fields {
         let device = ScriptedDevice::new(script);
         let mut prepared = TensorCore.prepare(params, &device).unwrap();
         let time = prepared.sample(1).unwrap();
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn peak_and_measurement_stand_side_by_side() {
-        let fields = found(gpu("gfx90a:sramecc+:xnack-"), "matrix");
+        let fields = fields_by_engine(gpu("gfx90a:sramecc+:xnack-"), "matrix");
         let peak = fields.number("peak_tflops").unwrap();
         assert!((peak - 181.04).abs() < 0.01, "{peak}");
         assert_eq!(fields.text("matrix_unit"), Some("MFMA 2"));
@@ -256,7 +256,7 @@ mod tests {
         assert!((fields.number("tflops").unwrap() - 0.01).abs() < 1e-6);
         assert!((fields.number("roofline_percent").unwrap() - 100.0 * 0.01 / peak).abs() < 1e-9);
         assert!(fields.number("gemm_tflops").is_some());
-        let vector = found(gpu("gfx90a"), "vector");
+        let vector = fields_by_engine(gpu("gfx90a"), "vector");
         assert_eq!((vector.get("tile_sizes"), vector.get("gemm_tflops")), (None, None));
     }
 
@@ -265,7 +265,7 @@ mod tests {
         let params = |engine| Params::new().with("dtype", "f16").with("engine", engine).with("sparsity", "2:4");
         let mut script = gpu("gfx942");
         (script.info.units, script.info.max_clock_mhz) = (304, Some(2100.0));
-        let fields = measured(script, &params("matrix"));
+        let fields = measure_fields(script, &params("matrix"));
         assert!((fields.number("peak_tflops").unwrap() - 2614.9).abs() < 0.1);
         assert_eq!(fields.text("supported_dtypes"), Some("f16, bf16, fp8, bf8, i8"));
         assert_eq!((fields.text("engine"), fields.text("sparsity")), (Some("matrix"), Some("2:4")));
@@ -276,24 +276,24 @@ mod tests {
 
     #[test]
     fn an_unknown_architecture_is_measured_and_says_why_there_is_no_peak() {
-        let fields = found(gpu("gfx1999"), "matrix");
+        let fields = fields_by_engine(gpu("gfx1999"), "matrix");
         assert!(fields.number("tflops").is_some() && fields.get("peak_tflops").is_none());
         assert!(fields.text("peak_note").unwrap().contains("gfx1999"));
         let mut script = gpu("gfx90a");
         script.info.max_clock_mhz = None;
-        assert!(found(script, "matrix").text("peak_note").unwrap().contains("clock"));
-        assert!(found(gpu("gfx90a"), "vector").text("peak_note").unwrap().contains("no rate of f16"));
+        assert!(fields_by_engine(script, "matrix").text("peak_note").unwrap().contains("clock"));
+        assert!(fields_by_engine(gpu("gfx90a"), "vector").text("peak_note").unwrap().contains("no rate of f16"));
     }
 
     #[test]
     fn data_center_blackwell_has_a_peak_without_a_share() {
         let params = |dtype| Params::new().with("dtype", dtype).with("engine", "matrix");
-        let half = measured(gpu("sm_100"), &params("f16"));
+        let half = measure_fields(gpu("sm_100"), &params("f16"));
         assert!(half.number("peak_tflops").is_some() && half.get("roofline_percent").is_none());
         assert!(half.text("peak_note").unwrap().contains("mma"), "{:?}", half.text("peak_note"));
-        let double = measured(gpu("sm_100"), &params("f64"));
+        let double = measure_fields(gpu("sm_100"), &params("f64"));
         assert!(double.number("roofline_percent").is_some() && double.get("peak_note").is_none());
-        let ultra = measured(gpu("sm_103"), &params("f16"));
+        let ultra = measure_fields(gpu("sm_103"), &params("f16"));
         let note = ultra.text("peak_note").unwrap();
         assert!(note.contains("sm_103") && note.contains("mma") && ultra.get("roofline_percent").is_none(), "{note}");
     }
@@ -303,7 +303,7 @@ mod tests {
         let mut script = gpu("gfx1201");
         script.info.name = "AMD Radeon RX 9070 XT".to_owned();
         (script.info.units, script.info.max_clock_mhz) = (64, Some(2400.0));
-        let fields = found(script, "matrix");
+        let fields = fields_by_engine(script, "matrix");
         assert!((fields.number("peak_tflops").unwrap() - 194.6).abs() < 0.1);
         assert_eq!(
             (fields.number("peak_clock_mhz"), fields.text("peak_clock_source")),

@@ -117,7 +117,7 @@ impl Benchmark for TensorOps {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let input = params.text("shape").unwrap_or_default().to_owned();
         let timed = Timed::from_params(device, operation, params)?;
-        Ok(PreparedCase::boxed(timed, move |timed, time_ns| {
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
             let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
             let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
             let output = match timed.operation {

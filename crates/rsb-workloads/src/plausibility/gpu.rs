@@ -28,7 +28,7 @@ fn compute_units(info: &DeviceInfo) -> f64 {
 }
 
 /// The GPU as its peaks depend on it.
-pub(crate) fn rated(info: &DeviceInfo) -> RatedGpu<'_> {
+pub(crate) fn rated_gpu(info: &DeviceInfo) -> RatedGpu<'_> {
     RatedGpu {
         target: info.arch.as_deref(),
         name: Some(&info.name),
@@ -40,7 +40,7 @@ pub(crate) fn rated(info: &DeviceInfo) -> RatedGpu<'_> {
 
 /// The highest clock that any source gives, or one that no GPU exceeds.
 fn highest_mhz(info: &DeviceInfo) -> f64 {
-    rated(info).clock().map_or(FASTEST_MHZ, |clock| clock.mhz)
+    rated_gpu(info).clock().map_or(FASTEST_MHZ, |clock| clock.mhz)
 }
 
 /// More than all compute units move within their caches, in GB/s.
@@ -50,13 +50,13 @@ pub(super) fn cache_gb_s(info: &DeviceInfo) -> f64 {
 
 /// The data sheet's peak of `dtype` in GFLOP/s, by whichever engine is faster; `None` if the GPU reports too little.
 pub(super) fn peak_gflops(info: &DeviceInfo, dtype: Dtype) -> Option<f64> {
-    Some(1e3 * rated(info).best(dtype)?.1)
+    Some(1e3 * rated_gpu(info).best(dtype)?.1)
 }
 
 /// What to know about the peak of `dtype` on `engine` next to a result of `gflops`: a halved rate, sources of the clock that
 /// differ, and a result above the peak at the listed clock. `None` if there is nothing.
 pub(crate) fn peak_note(info: &DeviceInfo, dtype: Dtype, engine: Engine, gflops: f64) -> Option<String> {
-    let rated = rated(info);
+    let rated = rated_gpu(info);
     let mut notes = rated.notes(dtype, engine);
     let listed = info.max_clock_mhz.and_then(|mhz| Some((rated.tflops_at(dtype, engine, mhz)?, mhz)));
     if let Some((tflops, mhz)) = listed.filter(|(tflops, _)| gflops > 1e3 * tflops) {
@@ -72,7 +72,7 @@ pub(crate) fn best_peak_note(info: &DeviceInfo, dtype: Dtype, gflops: f64) -> Op
     if let Some(Err(unknown)) = info.arch.as_deref().map(Architecture::find) {
         return Some(unknown.to_string());
     }
-    let (engine, _) = rated(info).best(dtype)?;
+    let (engine, _) = rated_gpu(info).best(dtype)?;
     peak_note(info, dtype, engine, gflops)
 }
 

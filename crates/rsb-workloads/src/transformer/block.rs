@@ -50,7 +50,7 @@ pub(super) struct Words {
 
 /// Where blocks calculate; one after the other uses the same. Within a block nothing is used twice, so that each stage can
 /// be checked when all are done.
-struct Room {
+struct Scratch {
     normed: Buffer,
     /// Queries, keys, values token by token, then the queries head by head.
     projected: [Buffer; 3],
@@ -117,19 +117,19 @@ struct Builder<'b, 'd> {
 impl<'d> Builder<'_, 'd> {
     #[inline(never)] // Called in two dozen places.
     fn empty(&mut self, elements: u64) -> Result<Buffer, Failure> {
-        self.allocated(self.shape.dtype.bytes(elements))
+        self.allocate(self.shape.dtype.bytes(elements))
     }
 
-    fn allocated(&mut self, bytes: u64) -> Result<Buffer, Failure> {
+    fn allocate(&mut self, bytes: u64) -> Result<Buffer, Failure> {
         self.taken += bytes;
         Ok(self.device.allocate(bytes)?)
     }
 
     /// Random numbers, at most `scale` away from `middle`.
     #[inline(never)] // Called in a dozen places.
-    fn filled(&mut self, elements: u64, middle: f64, scale: f64) -> Result<Buffer, Failure> {
+    fn fill_random(&mut self, elements: u64, middle: f64, scale: f64) -> Result<Buffer, Failure> {
         let mut numbers = self.numbers(middle, scale);
-        self.written(elements, &mut numbers)
+        self.fill_with(elements, &mut numbers)
     }
 
     /// The same numbers, as long as nobody writes them: made in f32 or f64, and rounded only when they are written.
@@ -146,7 +146,7 @@ impl<'d> Builder<'_, 'd> {
     }
 
     /// Filled with what `numbers` gives for a start and a count.
-    fn written(&mut self, elements: u64, numbers: &mut dyn FnMut(u64, usize) -> Vec<f64>) -> Result<Buffer, Failure> {
+    fn fill_with(&mut self, elements: u64, numbers: &mut dyn FnMut(u64, usize) -> Vec<f64>) -> Result<Buffer, Failure> {
         let (buffer, dtype) = (self.empty(elements)?, self.shape.dtype);
         for start in (0..elements).step_by(CHUNK as usize) {
             let part = numbers(start, (elements - start).min(CHUNK) as usize);
@@ -158,14 +158,14 @@ impl<'d> Builder<'_, 'd> {
     /// A matrix that keeps the size of what it is applied to: numbers of variance 1 stay so.
     fn matrix(&mut self, rows: u64, columns: u64) -> Result<Matrix, Failure> {
         let scale = (3.0 / columns as f64).sqrt();
-        let Some(op) = super::matrix::quantized(self.shape, 1, rows, columns) else {
-            let weights = self.filled(rows * columns, 0.0, scale)?;
+        let Some(op) = super::matrix::quantized_product(self.shape, 1, rows, columns) else {
+            let weights = self.fill_random(rows * columns, 0.0, scale)?;
             return Ok(Matrix { weights, scales: None, rows, columns });
         };
         op.check()?;
         let mut numbers = self.numbers(0.0, scale);
         let (bytes, groups) = (op.row_bytes(), QuantizedProduct::SCALE.bytes(op.groups()));
-        let (weights, scales) = (self.allocated(rows * bytes)?, self.allocated(rows * groups)?);
+        let (weights, scales) = (self.allocate(rows * bytes)?, self.allocate(rows * groups)?);
         // Whole rows, so that each is made of whole groups.
         let at_once = CHUNK.div_ceil(columns);
         for first in (0..rows).step_by(at_once as usize) {
@@ -192,16 +192,16 @@ impl<'d> Builder<'_, 'd> {
             ],
             hidden: [self.matrix(hidden, width)?, self.matrix(width, hidden)?],
             gate: if shape.mlp == Mlp::SwiGlu { Some(self.matrix(hidden, width)?) } else { None },
-            keys: self.filled(cache, 0.0, 3.0_f64.sqrt())?,
-            values: self.filled(cache, 0.0, 3.0_f64.sqrt())?,
+            keys: self.fill_random(cache, 0.0, 3.0_f64.sqrt())?,
+            values: self.fill_random(cache, 0.0, 3.0_f64.sqrt())?,
         })
     }
 
     fn norm(&mut self) -> Result<Vec<Buffer>, Failure> {
         let width = self.shape.width();
-        let mut all = vec![self.filled(width, 1.0, 0.25)?];
+        let mut all = vec![self.fill_random(width, 1.0, 0.25)?];
         if self.shape.norm == NormalizeOp::LayerNorm {
-            all.push(self.filled(width, 0.0, 0.125)?);
+            all.push(self.fill_random(width, 0.0, 0.125)?);
         }
         Ok(all)
     }
@@ -211,7 +211,7 @@ impl<'d> Builder<'_, 'd> {
         let (width, several) = (self.shape.width(), self.shape.is_masked());
         let last = |sequence| (sequence + 1) * queries - 1;
         Ok(Words {
-            table: self.filled(vocabulary * width, 0.0, 1.0)?,
+            table: self.fill_random(vocabulary * width, 0.0, 1.0)?,
             norm: self.norm()?,
             head: self.matrix(vocabulary, width)?,
             tokens: self.empty(self.shape.tokens() * width)?,
@@ -227,13 +227,13 @@ impl<'d> Builder<'_, 'd> {
         let (width, rows) = (self.shape.width(), self.shape.tokens());
         let words = Gather { dtype, of, rows, width };
         if of == 0 {
-            return self.filled(rows * width, 0.0, 1.0);
+            return self.fill_random(rows * width, 0.0, 1.0);
         }
         self.indices(rows, |token| words.index(SEED, step * rows + token))
     }
 
     fn indices(&mut self, count: u64, of: impl Fn(u64) -> u64) -> Result<Buffer, Failure> {
-        let buffer = self.allocated(8 * count)?;
+        let buffer = self.allocate(8 * count)?;
         let bytes: Vec<u8> = (0..count).flat_map(|index| of(index).to_le_bytes()).collect();
         self.device.write(&buffer, 0, &bytes)?;
         Ok(buffer)
@@ -244,7 +244,7 @@ impl<'d> Builder<'_, 'd> {
         &mut self,
         input: Buffer,
         (blocks, words): (&[Block], Option<&Words>),
-        (room, states): (&Room, &[Buffer]),
+        (room, states): (&Scratch, &[Buffer]),
     ) -> Result<Pass<'d>, Failure> {
         let (shape, mut last_block, mut output) = (self.shape, 0, input.clone());
         if let Some(words) = words {
@@ -283,17 +283,17 @@ impl<'d> Builder<'_, 'd> {
         self.project(batch, &words.head, (&words.normed, &words.logits))
     }
 
-    fn room(&mut self) -> Result<Room, Failure> {
+    fn room(&mut self) -> Result<Scratch, Failure> {
         let shape = self.shape;
         let rows = shape.tokens() * shape.width();
         let (kv_rows, hidden) = (shape.tokens() * shape.kv_width(), shape.tokens() * shape.hidden());
         let gated = shape.mlp == Mlp::SwiGlu;
-        Ok(Room {
+        Ok(Scratch {
             normed: self.empty(rows)?,
             projected: [self.empty(rows)?, self.empty(kv_rows)?, self.empty(kv_rows)?],
             queries: self.empty(rows)?,
             angles: None,
-            staged: if shape.fused { None } else { Some(self.staged()?) },
+            staged: if shape.fused { None } else { Some(self.attention_scores()?) },
             attended: [self.empty(rows)?, self.empty(rows)?],
             between: [self.empty(rows)?, self.empty(rows)?],
             normed_again: self.empty(rows)?,
@@ -303,7 +303,7 @@ impl<'d> Builder<'_, 'd> {
         })
     }
 
-    fn staged(&mut self) -> Result<Staged, Failure> {
+    fn attention_scores(&mut self) -> Result<Staged, Failure> {
         let scores = self.shape.batch * self.shape.heads * self.shape.queries * self.shape.capacity();
         let masked = if self.shape.is_masked() { Some([self.mask(scores)?, self.empty(scores)?]) } else { None };
         Ok(Staged { masked, scores: self.empty(scores)?, shares: self.empty(scores)? })
@@ -317,7 +317,7 @@ impl<'d> Builder<'_, 'd> {
             let (cosine, sine) = shape.turn(position, index % shape.head_dim / 2);
             if index.is_multiple_of(2) { cosine } else { sine }
         };
-        self.written(shape.queries * shape.head_dim, &mut |start, count| range(start, count).map(at).collect())
+        self.fill_with(shape.queries * shape.head_dim, &mut |start, count| range(start, count).map(at).collect())
     }
 
     /// Zero where a token may look, far below where the position comes after its own.
@@ -327,7 +327,7 @@ impl<'d> Builder<'_, 'd> {
             let (query, position) = (index / positions % queries, index % positions);
             if position > positions - queries + query { MASKED } else { 0.0 }
         };
-        self.written(scores, &mut |start, count| range(start, count).map(at).collect())
+        self.fill_with(scores, &mut |start, count| range(start, count).map(at).collect())
     }
 
     fn stage(&mut self, operation: Operation, buffers: &[&Buffer]) -> Result<(), Failure> {
@@ -376,7 +376,7 @@ impl<'d> Builder<'_, 'd> {
         self.stage(Operation::Rearrange(order), &buffers)
     }
 
-    fn wire(&mut self, block: &Block, room: &Room, (from, to): (&Buffer, &Buffer)) -> Result<(), Failure> {
+    fn wire(&mut self, block: &Block, room: &Scratch, (from, to): (&Buffer, &Buffer)) -> Result<(), Failure> {
         let Shape { heads, kv_heads, queries, positions, .. } = self.shape;
         let (tokens, rows) = (self.shape.tokens(), self.shape.tokens() * self.shape.width());
         self.normalize(tokens, &block.norms[0], (from, &room.normed))?;
@@ -397,7 +397,7 @@ impl<'d> Builder<'_, 'd> {
         self.elementwise(ElementwiseOp::Add, rows, &[summed, &room.narrowed, to])
     }
 
-    fn widen_and_narrow(&mut self, block: &Block, room: &Room) -> Result<(), Failure> {
+    fn widen_and_narrow(&mut self, block: &Block, room: &Scratch) -> Result<(), Failure> {
         let tokens = self.shape.tokens();
         let elements = tokens * self.shape.hidden();
         let [hidden, active] = &room.hidden;
@@ -414,7 +414,7 @@ impl<'d> Builder<'_, 'd> {
         self.project(tokens, &block.hidden[1], (active, &room.narrowed))
     }
 
-    fn attend(&mut self, block: &Block, room: &Room) -> Result<(), Failure> {
+    fn attend(&mut self, block: &Block, room: &Scratch) -> Result<(), Failure> {
         let Shape { dtype, heads, kv_heads, head_dim, batch, queries, positions, .. } = self.shape;
         let [by_head, by_token] = &room.attended;
         if let Some(staged) = &room.staged {

@@ -10,7 +10,7 @@ use rsb_model::random::Generator;
 use rsb_model::{Dtype, Reason};
 
 use super::block::Block;
-use super::matrix::{Matrix, quantized};
+use super::matrix::{Matrix, quantized_product};
 use super::reference::{self, Weights};
 use super::{Model, Pass, Stage};
 use crate::accuracy::Accuracy;
@@ -37,17 +37,18 @@ pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
     let shape = model.shape;
     let mut blocks = model.blocks.iter().map(|block| weights(model, block)).collect::<Result<Vec<_>, _>>()?;
     let mut error = Meter::default();
-    model.checked(&mut |model, pass| {
+    model.check_passes(&mut |model, pass| {
         let all = |buffer: &Buffer| all(model, buffer);
         let mut state = match &model.words {
-            Some(words) => reference::embedded(shape, &all(&words.table)?, &indices(model, &pass.input)?),
+            Some(words) => reference::embed_words(shape, &all(&words.table)?, &indices(model, &pass.input)?),
             None => all(&pass.input)?,
         };
         for block in &mut blocks {
             state = reference::block(pass.shape, block, &state);
         }
         if let Some(words) = &model.words {
-            state = reference::told(shape, &norm(model, &words.norm)?, &matrix(model, &words.head)?, &state);
+            state =
+                reference::last_token_logits(shape, &norm(model, &words.norm)?, &matrix(model, &words.head)?, &state);
         }
         error.all(&all(&pass.output)?, &state);
         Ok(())
@@ -80,7 +81,7 @@ fn weights(model: &Model<'_>, block: &Block) -> Result<Weights, Failure> {
 
 /// What all of a matrix stands for.
 fn matrix(model: &Model<'_>, matrix: &Matrix) -> Result<Vec<f64>, Failure> {
-    let op = quantized(model.shape, 1, matrix.rows, matrix.columns);
+    let op = quantized_product(model.shape, 1, matrix.rows, matrix.columns);
     let (Some(op), Some(scales)) = (op, &matrix.scales) else { return all(model, &matrix.weights) };
     let rows = (0..op.n).map(|row| whole_numbers(model, &op, (&matrix.weights, scales), row));
     Ok(rows.collect::<Result<Vec<_>, _>>()?.concat())
@@ -121,28 +122,28 @@ fn indices(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<u64>, Failure> {
 pub(super) fn stages(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
     let mut worst = Accuracy::default();
     let mut is_first = true;
-    model.checked(&mut |model, pass| {
+    model.check_passes(&mut |model, pass| {
         // The kernels of later passes are the same.
-        worst = worst.worst(kept(model, pass, std::mem::take(&mut is_first))?);
+        worst = worst.worst(check_stages(model, pass, std::mem::take(&mut is_first))?);
         Ok(())
     })?;
     Ok(worst)
 }
 
 /// Checks the stages whose buffers are as they left them; `whole` also compares all elements of the matrix products.
-pub(super) fn kept(model: &Model<'_>, pass: &Pass<'_>, whole: bool) -> Result<Accuracy, Failure> {
+pub(super) fn check_stages(model: &Model<'_>, pass: &Pass<'_>, whole: bool) -> Result<Accuracy, Failure> {
     let mut worst = Accuracy::default();
-    for stage in pass.kept() {
+    for stage in pass.retained_stages() {
         let check = Check { model, stage, whole, error: Meter::default() };
         let error = match &stage.operation {
             Operation::Gemm(op) => check.product(op)?,
-            Operation::Quantized(op) => check.quantized(op)?,
+            Operation::Quantized(op) => check.check_quantized(op)?,
             Operation::Normalize(op) => check.rows(op)?,
             Operation::Elementwise(op) => check.windows(op)?,
-            Operation::Attention(op) => check.attended(op)?,
+            Operation::Attention(op) => check.check_attention(op)?,
             Operation::Rearrange(op) => check.order(op)?,
-            Operation::Gather(op) => check.gathered(op)?,
-            other => return Err(unexpected(other)),
+            Operation::Gather(op) => check.check_gather(op)?,
+            other => return Err(unexpected_operation_error(other)),
         };
         let what = format!("{} within a pass", stage.operation.name());
         worst = worst.worst(error.judge(&what, tolerance(&stage.operation, stage.sums_in))?);
@@ -236,7 +237,7 @@ struct Check<'m, 'd> {
 
 impl Check<'_, '_> {
     fn read(&self, buffer: usize, start: u64, count: u64) -> Result<Vec<f64>, Failure> {
-        let buffer = self.stage.buffers.get(buffer).ok_or_else(|| unexpected(&self.stage.operation))?;
+        let buffer = self.stage.buffers.get(buffer).ok_or_else(|| unexpected_operation_error(&self.stage.operation))?;
         numbers(self.model, buffer, start, count)
     }
 
@@ -323,9 +324,9 @@ impl Check<'_, '_> {
         )
     }
 
-    fn quantized(mut self, op: &QuantizedProduct) -> Result<Meter, Failure> {
+    fn check_quantized(mut self, op: &QuantizedProduct) -> Result<Meter, Failure> {
         let [_, weights, scales, _] = self.stage.buffers.as_slice() else {
-            return Err(unexpected(&self.stage.operation));
+            return Err(unexpected_operation_error(&self.stage.operation));
         };
         let mut random = Generator::new(op.m ^ op.n << 20 ^ op.k << 40);
         let mut places = vec![(0, 0), (op.m - 1, op.n - 1), (op.m - 1, 0), (0, op.n - 1)];
@@ -359,12 +360,12 @@ impl Check<'_, '_> {
         Ok(self.error)
     }
 
-    fn attended(mut self, op: &Attention) -> Result<Meter, Failure> {
+    fn check_attention(mut self, op: &Attention) -> Result<Meter, Failure> {
         let mut random = Generator::new(op.rows());
         let rows = (0..SAMPLES).map(|_| random.below(op.rows())).chain([0, op.queries - 1, op.rows() - 1]);
         for row in rows {
             let query = self.read(0, row * op.head_dim, op.head_dim)?;
-            let seen = op.seen(row);
+            let seen = op.visible_elements(row);
             let cached = |buffer| self.read(buffer, seen.start, seen.end - seen.start);
             let expected = attended_row(&query, &cached(1)?, &cached(2)?);
             self.error.row(&self.read(3, row * op.head_dim, op.head_dim)?, &expected);
@@ -384,7 +385,7 @@ impl Check<'_, '_> {
         Ok(self.error)
     }
 
-    fn gathered(mut self, op: &Gather) -> Result<Meter, Failure> {
+    fn check_gather(mut self, op: &Gather) -> Result<Meter, Failure> {
         let indices = self.stage.buffers.get(1).map(|buffer| indices(self.model, buffer)).transpose()?;
         let step = op.rows.div_ceil(SAMPLES as u64).max(1);
         let looked_at = |row: u64| row.is_multiple_of(step) || row + 1 == op.rows;
@@ -449,7 +450,7 @@ fn random_signs(random: &mut Generator, count: u64) -> Vec<f64> {
     (0..count).map(|_| if random.word() & 1 == 0 { 1.0 } else { -1.0 }).collect()
 }
 
-fn unexpected(operation: &Operation) -> Failure {
+fn unexpected_operation_error(operation: &Operation) -> Failure {
     Failure::Failed(Reason::new(
         format!("{} within a pass", operation.name()),
         "no pass is made of it, or a buffer of it is missing",

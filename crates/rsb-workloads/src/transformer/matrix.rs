@@ -1,6 +1,6 @@
 //! Matrices of weights: numbers of the type of the pass, or whole numbers of few bits with a scale for each group of them.
 
-use rsb_device::operation::{Gemm, OutputWidth, QuantizedProduct, packed};
+use rsb_device::operation::{Gemm, OutputWidth, QuantizedProduct, pack_weights};
 use rsb_device::{Buffer, Operation};
 use rsb_model::Dtype;
 
@@ -28,7 +28,7 @@ impl Matrix {
         (x, y): (&'b Buffer, &'b Buffer),
     ) -> (Operation, Vec<&'b Buffer>) {
         let (m, n, k) = (rows, self.rows, self.columns);
-        if let (Some(op), Some(scales)) = (quantized(shape, m, n, k), &self.scales) {
+        if let (Some(op), Some(scales)) = (quantized_product(shape, m, n, k), &self.scales) {
             return (Operation::Quantized(op), vec![x, &self.weights, scales, y]);
         }
         let op = Gemm { stored: OutputWidth::AsInputs, transpose_b: true, ..Gemm::new(shape.dtype, m, n, k) };
@@ -37,7 +37,7 @@ impl Matrix {
 }
 
 /// The product of a pass with narrow weights; nothing where they are as its inputs.
-pub(super) fn quantized(shape: Shape, m: u64, n: u64, k: u64) -> Option<QuantizedProduct> {
+pub(super) fn quantized_product(shape: Shape, m: u64, n: u64, k: u64) -> Option<QuantizedProduct> {
     Some(QuantizedProduct { dtype: shape.dtype, weights: shape.narrow?, m, n, k, group: GROUP })
 }
 
@@ -55,7 +55,7 @@ pub(super) fn quantize(weights: Dtype, columns: u64, numbers: &[f64]) -> (Vec<u8
             scales.push(scale);
         }
     }
-    (packed(weights, &wholes), scales)
+    (pack_weights(weights, &wholes), scales)
 }
 
 #[cfg(test)]

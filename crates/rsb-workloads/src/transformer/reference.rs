@@ -18,12 +18,12 @@ pub(super) struct Weights {
 }
 
 /// The tokens that words are turned into.
-pub(super) fn embedded(shape: Shape, table: &[f64], words: &[u64]) -> Vec<f64> {
+pub(super) fn embed_words(shape: Shape, table: &[f64], words: &[u64]) -> Vec<f64> {
     words.iter().flat_map(|word| part(table, word * shape.width(), shape.width())).copied().collect()
 }
 
 /// The logits of the last token of each sequence.
-pub(super) fn told(shape: Shape, [gain, bias]: &[Vec<f64>; 2], head: &[f64], x: &[f64]) -> Vec<f64> {
+pub(super) fn last_token_logits(shape: Shape, [gain, bias]: &[Vec<f64>; 2], head: &[f64], x: &[f64]) -> Vec<f64> {
     let last = |sequence: u64| part(x, ((sequence + 1) * shape.queries - 1) * shape.width(), shape.width());
     let logits = |sequence| times(&normalized_row(shape.norm, last(sequence), gain, bias), head);
     (0..shape.batch).flat_map(logits).collect()
@@ -62,7 +62,7 @@ fn attention(shape: Shape, weights: &mut Weights, x: &[f64]) -> Vec<f64> {
     let place_of = |token: u64| shape.positions - shape.queries + token % shape.queries;
     let placed = |mut rows: Vec<Vec<f64>>| {
         for (token, row) in (0..).zip(&mut rows).filter(|_| shape.rotary) {
-            *row = turned(shape, row, place_of(token));
+            *row = rotate_row(shape, row, place_of(token));
         }
         rows
     };
@@ -88,7 +88,7 @@ fn attention(shape: Shape, weights: &mut Weights, x: &[f64]) -> Vec<f64> {
 }
 
 /// All heads of a row turned by its position.
-pub(super) fn turned(shape: Shape, row: &[f64], position: u64) -> Vec<f64> {
+pub(super) fn rotate_row(shape: Shape, row: &[f64], position: u64) -> Vec<f64> {
     let pairs = (0..).zip(row.as_chunks::<2>().0);
     let turn = |(index, &[x, z]): (u64, &[f64; 2])| {
         let (cosine, sine) = shape.turn(position, index % (shape.head_dim / 2));

@@ -75,7 +75,7 @@ fn what_a_pass_takes_is_what_it_says() {
 fn turning_by_positions_tells_distances() {
     let shape = Shape { head_dim: 8, ..shape(Dtype::F64, 1, 1) };
     assert_eq!((shape.turn(0, 3), shape.turn(1, 0)), ((1.0, 0.0), (1.0_f64.cos(), 1.0_f64.sin())));
-    let turned = |position| reference::turned(shape, &[0.3, -0.7, 1.1, 0.2, 0.5, 0.9, -0.4, 0.8], position);
+    let turned = |position| reference::rotate_row(shape, &[0.3, -0.7, 1.1, 0.2, 0.5, 0.9, -0.4, 0.8], position);
     let product = |p, q| turned(p).iter().zip(turned(q)).map(|(a, b)| a * b).sum::<f64>();
     assert!((product(9, 4) - product(105, 100)).abs() < 1e-9 && (product(9, 4) - product(9, 8)).abs() > 0.1);
 }
@@ -110,17 +110,17 @@ fn one_wrong_element_of_any_product_is_found() {
         let device = ScriptedDevice::new(Script::default());
         let mut model = block::model(&device, shape, &Options::default()).unwrap();
         let mut products = 0;
-        let checked = model.checked(&mut |model, pass| {
-            check::kept(model, pass, true)?;
+        let checked = model.check_passes(&mut |model, pass| {
+            check::check_stages(model, pass, true)?;
             let is_product = |stage: &&Stage| matches!(stage.operation, Operation::Gemm(_) | Operation::Quantized(_));
-            for stage in pass.kept().filter(is_product) {
+            for stage in pass.retained_stages().filter(is_product) {
                 let output = stage.buffers.last().unwrap();
                 let middle = output.bytes() / 8 * 4;
                 let mut right = [0; 4];
                 device.read(output, middle, &mut right).unwrap();
                 let wrong = f32::from_le_bytes(right) + 1.0;
                 device.write(output, middle, &wrong.to_le_bytes()).unwrap();
-                match check::kept(model, pass, true) {
+                match check::check_stages(model, pass, true) {
                     Err(Failure::Failed(reason)) => assert!(reason.why.contains("Freivalds"), "{shape:?}: {reason}"),
                     other => panic!("{shape:?}, {}: {other:?}", stage.operation.name()),
                 }

@@ -37,7 +37,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         ["replay", dir] => {
             let recording = Recording::read(Path::new(dir))?;
             println!("{}", recording.heading());
-            for table in [table::unchanged, table::slowed, table::multiplied, table::simple_rules, table::resolution] {
+            for table in [
+                table::unchanged_table,
+                table::slowed_table,
+                table::multiplied_table,
+                table::simple_rules,
+                table::resolution,
+            ] {
                 println!("{}", table(&recording));
             }
             Ok(())

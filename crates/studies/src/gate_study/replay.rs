@@ -84,7 +84,7 @@ impl Mode {
     }
 
     /// Rounds of a stored baseline.
-    const fn stored(self) -> usize {
+    const fn baseline_rounds(self) -> usize {
         match self {
             Self::Paired => 0,
             Self::KeptProgram | Self::BuiltRevision | Self::Baseline | Self::LaterBaseline => 10,
@@ -102,14 +102,14 @@ impl Mode {
 
     /// Rounds that a suite takes before anything is remeasured: suites so far apart share none of these.
     pub(super) const fn length(self) -> usize {
-        (self.earlier() + 1) * self.stored() + self.effort().0.first as usize
+        (self.earlier() + 1) * self.baseline_rounds() + self.effort().0.first as usize
     }
 
     /// Where the current side begins after the baseline's first round.
     fn lag(self, recording: &Recording) -> usize {
         match self {
             Self::BuiltRevision | Self::LaterBaseline => recording.rounds() / 2,
-            _ => self.stored(),
+            _ => self.baseline_rounds(),
         }
     }
 
@@ -154,7 +154,7 @@ pub(super) fn suite(recording: &Recording, mode: Mode, change: Change, start: us
 
 /// The cases of the suite that begins with the round `start`, `later` rounds after it.
 fn turns(recording: &Recording, (mode, change): (Mode, Change), start: usize, later: usize) -> Vec<Turn<'_>> {
-    let stored = start + mode.earlier() * mode.stored();
+    let stored = start + mode.earlier() * mode.baseline_rounds();
     let from = stored + later + mode.lag(recording);
     let same = recording.cases.iter().filter(|case| change == Change::InSource || !case.is_slowed);
     let turn = |(at, case): (usize, &'_ RecordedCase)| {
@@ -167,7 +167,7 @@ fn turns(recording: &Recording, (mode, change): (Mode, Change), start: usize, la
     };
     let each = same.enumerate().map(|(at, case)| {
         let (is_slowed, factor) = turn((at, case));
-        Turn { case, is_slowed, factor, stored: stored..stored + mode.stored(), from, taken: 0 }
+        Turn { case, is_slowed, factor, stored: stored..stored + mode.baseline_rounds(), from, taken: 0 }
     });
     each.collect()
 }
@@ -203,7 +203,7 @@ impl Turn<'_> {
     /// Measures `more` processes; the seconds that they take. No round is taken twice.
     fn take(&mut self, mode: Mode, more: usize) -> f64 {
         let before = self.taken;
-        self.taken = (self.taken + more).min(self.case.rounds.len() - mode.stored());
+        self.taken = (self.taken + more).min(self.case.rounds.len() - mode.baseline_rounds());
         let share = if mode.is_paired() { 1.0 } else { 0.5 }; // Of a pair only one side is measured.
         (self.taken - before) as f64 * self.case.seconds * share
     }
@@ -227,7 +227,7 @@ impl Turn<'_> {
 
     /// What a baseline keeps of the runs before it.
     fn past(&self, mode: Mode) -> Vec<Vec<f64>> {
-        let length = mode.stored();
+        let length = mode.baseline_rounds();
         let begins = (1..=mode.earlier()).rev().map(|back| self.stored.start - back * length);
         let run = |begin: usize| self.side(begin..begin + length, 0);
         let floors = |run: Vec<Samples>| run.iter().filter_map(|one| Some(one.floor().ok()? / 1e6)).collect();

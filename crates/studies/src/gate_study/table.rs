@@ -6,7 +6,7 @@ use rsb_model::{Samples, Verdict};
 use rsb_stats::distribution::share_at_most;
 use rsb_stats::estimate::{mean, median, quantile};
 use rsb_stats::rng::Rng;
-use rsb_stats::trimmed::{Cut, trimmed};
+use rsb_stats::trimmed::{Cut, trimmed_mean};
 
 use super::criterion_rule;
 use super::recording::{RecordedCase, Recording};
@@ -54,7 +54,7 @@ fn count(of: &[CaseVerdict], wanted: Verdict) -> usize {
 }
 
 /// What every mode makes of functions that nobody touched, in two builds.
-pub(super) fn unchanged(recording: &Recording) -> String {
+pub(super) fn unchanged_table(recording: &Recording) -> String {
     let mut text = "## Functions that nobody touched, in two builds\n\n\
          Each suite begins three rounds after the one before and takes consecutive rounds; bounds are exact, 95 %, one-sided, and \
          those of suites count only suites that share no round (before anything is remeasured).\n\n\
@@ -93,7 +93,7 @@ pub(super) fn unchanged(recording: &Recording) -> String {
 }
 
 /// What every mode makes of functions that take longer by their source.
-pub(super) fn slowed(recording: &Recording) -> String {
+pub(super) fn slowed_table(recording: &Recording) -> String {
     let mut text = "## Functions that do a part of their work twice\n\n| case | really slower, by the median of all pairs |\n|---|---|\n".to_owned();
     for case in recording.cases.iter().filter(|case| case.is_slowed) {
         let slower = median(&ratios(case)).unwrap_or_default().exp_m1();
@@ -127,7 +127,7 @@ pub(super) fn slowed(recording: &Recording) -> String {
 }
 
 /// What every mode makes of slow-downs that are multiplied into a tenth of the other cases.
-pub(super) fn multiplied(recording: &Recording) -> String {
+pub(super) fn multiplied_table(recording: &Recording) -> String {
     let names: Vec<String> = FACTORS.iter().map(|factor| format!("+{:.0} %", 100.0 * (factor - 1.0))).collect();
     let mut text = format!(
         "## Slow-downs multiplied into the samples of a tenth of the other cases: found, and undecided\n\n| mode | {} |\n|---|{}\n",
@@ -191,7 +191,7 @@ fn ratios(case: &RecordedCase) -> Vec<f64> {
     let ratio = |[one, other]: &[Samples; 2]| {
         let (one, other) = (one.per_iteration().ok()?, other.per_iteration().ok()?);
         let ratios: Vec<f64> = one.iter().zip(&other).map(|(one, other)| (other / one).ln()).collect();
-        Some(trimmed(&ratios, Cut::QUARTERS)?.mean)
+        Some(trimmed_mean(&ratios, Cut::QUARTERS)?.mean)
     };
     case.rounds.iter().filter_map(ratio).collect()
 }
@@ -204,7 +204,7 @@ fn resolution_of(case: &RecordedCase, pairs: usize) -> f64 {
         let drawn: Vec<f64> = (0..pairs)
             .map(|_| (ratios[rng.below(ratios.len())] - middle) * if rng.below(2) == 1 { -1.0 } else { 1.0 })
             .collect();
-        trimmed(&drawn, Cut::both_ends(pairs)).map_or(0.0, |found| found.mean)
+        trimmed_mean(&drawn, Cut::both_ends(pairs)).map_or(0.0, |found| found.mean)
     };
     let centers: Vec<f64> = (0..10_000).map(|_| center()).collect();
     let at = |p| quantile(&centers, p).unwrap_or_default();

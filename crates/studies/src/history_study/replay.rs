@@ -6,14 +6,14 @@ use rsb_stats::estimate::{mean, median, std_dev};
 use rsb_stats::history::{HistoryConclusion, LEVEL, Question, QuestionRole, RUNS, Rule, judge};
 
 use super::series::{Part, RecordedSeries};
-use super::whole::bounded;
+use super::whole::format_bounded_share;
 
 /// The gate's threshold where the policy sets no other.
 pub(super) const THRESHOLD: f64 = 0.1;
 
 /// A way to call a run Regressed.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Way {
+pub(super) enum RegressionRule {
     /// The gate's, with so many runs after the judged one as repeats of it.
     History { rule: Rule, repeats: usize },
     /// Worse than the run before by more than this factor.
@@ -24,7 +24,7 @@ pub(super) enum Way {
     Sigmas(f64),
 }
 
-impl Way {
+impl RegressionRule {
     fn verdict(self, better: Better, before: &[f64], now: &[f64]) -> Verdict {
         let first = now.first().copied().unwrap_or(f64::NAN);
         let worse_by = |level: Option<f64>| match (better, level) {
@@ -35,7 +35,7 @@ impl Way {
         let last_five = before.get(before.len().saturating_sub(5)..).unwrap_or_default();
         let is_regressed = match self {
             Self::History { rule, .. } => {
-                return found(better, (before, now), rule).map_or(Verdict::Inconclusive, |found| found.verdict);
+                return judge_run(better, (before, now), rule).map_or(Verdict::Inconclusive, |found| found.verdict);
             }
             Self::Previous(factor) => worse_by(before.last().copied()) > factor,
             Self::MedianOfFive(factor) => worse_by(median(last_five)) > factor,
@@ -55,7 +55,7 @@ impl Way {
     }
 }
 
-fn found(better: Better, (before, now): (&[f64], &[f64]), rule: Rule) -> Option<HistoryConclusion> {
+fn judge_run(better: Better, (before, now): (&[f64], &[f64]), rule: Rule) -> Option<HistoryConclusion> {
     let (before, now) = (before.to_vec(), now.to_vec());
     let question = Question {
         before,
@@ -82,23 +82,23 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Share Regressed with the `factor`-th factor.
-    pub(super) fn regressed(&self, factor: usize) -> f64 {
+    pub(super) fn regressed_share(&self, factor: usize) -> f64 {
         self.share(self.regressed.get(factor).copied().unwrap_or_default())
     }
 
     /// Share without a verdict, as they were.
-    pub(super) fn undecided(&self) -> f64 {
+    pub(super) fn undecided_share(&self) -> f64 {
         self.share(self.undecided)
     }
 
     /// Share Improved, as they were.
-    pub(super) fn improved(&self) -> f64 {
+    pub(super) fn improved_share(&self) -> f64 {
         self.share(self.improved)
     }
 
     /// Share Regressed as they were, with the bound of it.
     pub(super) fn false_alarms(&self) -> String {
-        bounded(self.regressed.first().copied().unwrap_or_default(), self.checks)
+        format_bounded_share(self.regressed.first().copied().unwrap_or_default(), self.checks)
     }
 
     fn share(&self, count: usize) -> f64 {
@@ -130,7 +130,7 @@ fn checks(series: &RecordedSeries, part: Part, repeats: usize) -> impl Iterator<
 }
 
 /// Judges every run in `part` that has enough before it, slowed by each of `factors`. The first of them must be 1.
-pub(super) fn replay(series: &RecordedSeries, part: Part, way: Way, factors: &[f64]) -> Tally {
+pub(super) fn replay(series: &RecordedSeries, part: Part, way: RegressionRule, factors: &[f64]) -> Tally {
     let mut tally = Tally { regressed: vec![0; factors.len()], ..Tally::default() };
     for (before, now) in checks(series, part, way.repeats()) {
         tally.checks += 1;
@@ -150,7 +150,7 @@ pub(super) fn outside(series: &[RecordedSeries], part: Part, rule: Rule) -> [f64
     let (mut above, mut below, mut all) = (0_usize, 0_usize, 0_usize);
     for one in series {
         for (before, now) in checks(one, part, 0) {
-            let interval = found(one.better, (before, now), rule).and_then(|found| found.interval);
+            let interval = judge_run(one.better, (before, now), rule).and_then(|found| found.interval);
             above += usize::from(interval.is_some_and(|[low, _]| low > 0.0));
             below += usize::from(interval.is_some_and(|[_, high]| high < 0.0));
             all += 1;
@@ -176,9 +176,9 @@ mod tests {
     fn each_way_has_its_limit_on_the_bad_side() {
         let before = [90.0, 110.0, 100.0, 95.0, 105.0, 100.0];
         for (way, fine, regressed) in [
-            (Way::Previous(1.1), 109.0, 111.0),
-            (Way::MedianOfFive(1.2), 119.0, 121.0),
-            (Way::Sigmas(3.0), 120.0, 123.0),
+            (RegressionRule::Previous(1.1), 109.0, 111.0),
+            (RegressionRule::MedianOfFive(1.2), 119.0, 121.0),
+            (RegressionRule::Sigmas(3.0), 120.0, 123.0),
         ] {
             for (better, turned) in [(Better::Lower, false), (Better::Higher, true)] {
                 let turn = |value: f64| if turned { 10_000.0 / value } else { value };

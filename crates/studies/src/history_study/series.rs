@@ -58,7 +58,7 @@ impl RecordedSeries {
 pub(crate) fn read(file: &Path) -> Result<Vec<RecordedSeries>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let points = match text.split_once('=') {
-        Some((name, data)) if name.contains("BENCHMARK_DATA") => published(data),
+        Some((name, data)) if name.contains("BENCHMARK_DATA") => parse_benchmark_data(data),
         _ => table(&text),
     };
     points.map(series_of).with_context(|| format!("{} cannot be used", file.display()))
@@ -95,7 +95,7 @@ fn table(text: &str) -> Result<Points> {
 }
 
 /// What github-action-benchmark publishes. Figures that have no logarithm are left out, as the gate does.
-fn published(data: &str) -> Result<Points> {
+fn parse_benchmark_data(data: &str) -> Result<Points> {
     let document: Value = serde_json::from_str(data.trim().trim_end_matches(';'))?;
     let suites = document.get("entries").and_then(Value::as_object).context("there are no `entries`")?;
     let mut points = Points::new();

@@ -82,7 +82,7 @@ impl WholeRun {
 
 /// How runs ended.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Exits {
+pub(super) struct ExitCounts {
     /// With 3, or with 3 and the right case named where one was slowed.
     found: usize,
     undecided: usize,
@@ -90,7 +90,7 @@ pub(super) struct Exits {
     all: usize,
 }
 
-impl Exits {
+impl ExitCounts {
     fn count(&mut self, verdicts: &[Verdict], wanted: Option<usize>) {
         let any = |verdict| verdicts.contains(&verdict);
         let named = wanted.map_or_else(|| any(Verdict::Regressed), |at| verdicts.get(at) == Some(&Verdict::Regressed));
@@ -106,15 +106,15 @@ impl Exits {
         [self.found, self.undecided, self.passed].map(|count| 100.0 * count as f64 / self.all as f64)
     }
 
-    fn told(self) -> String {
+    fn table_cells(self) -> String {
         let [found, undecided, passed] = self.percent();
         format!("{found:.1} % | {undecided:.1} % | {passed:.2} %")
     }
 }
 
 /// How unchanged runs end, and how many of how many checks are a false alarm.
-pub(super) fn unchanged(runs: &[WholeRun]) -> (Exits, (usize, usize)) {
-    let (mut exits, mut false_alarms, mut checks) = (Exits::default(), 0, 0);
+pub(super) fn judge_unchanged(runs: &[WholeRun]) -> (ExitCounts, (usize, usize)) {
+    let (mut exits, mut false_alarms, mut checks) = (ExitCounts::default(), 0, 0);
     for run in runs {
         let verdicts = run.verdicts(Slowed::Every, 1.0);
         exits.count(&verdicts, None);
@@ -125,8 +125,8 @@ pub(super) fn unchanged(runs: &[WholeRun]) -> (Exits, (usize, usize)) {
 }
 
 /// How runs end in which one case is slower by `factor`, each in turn.
-pub(super) fn one_slower(runs: &[WholeRun], factor: f64) -> Exits {
-    let mut exits = Exits::default();
+pub(super) fn one_slower(runs: &[WholeRun], factor: f64) -> ExitCounts {
+    let mut exits = ExitCounts::default();
     for run in runs {
         for at in 0..run.questions.len() {
             exits.count(&run.verdicts(Slowed::One(at), factor), Some(at));
@@ -135,8 +135,8 @@ pub(super) fn one_slower(runs: &[WholeRun], factor: f64) -> Exits {
     exits
 }
 
-fn every_slower(runs: &[WholeRun], factor: f64) -> Exits {
-    let mut exits = Exits::default();
+fn every_slower(runs: &[WholeRun], factor: f64) -> ExitCounts {
+    let mut exits = ExitCounts::default();
     for run in runs {
         exits.count(&run.verdicts(Slowed::Every, factor), None);
     }
@@ -145,7 +145,7 @@ fn every_slower(runs: &[WholeRun], factor: f64) -> Exits {
 
 /// How whole runs end, as they were and with the slow-downs `factors`.
 pub(super) fn table(runs: &[WholeRun], factors: &[f64]) -> String {
-    let (exits, (false_alarms, checks)) = unchanged(runs);
+    let (exits, (false_alarms, checks)) = judge_unchanged(runs);
     let cases: usize = runs.iter().map(|run| run.questions.len()).sum();
     let mut text = format!(
         "{} runs of {:.1} cases in the mean. As they were, {} of the runs hold a false alarm; of the checks, {} are one.\n\n\
@@ -153,19 +153,19 @@ pub(super) fn table(runs: &[WholeRun], factors: &[f64]) -> String {
          |---|---|---|---|---|---|---|\n| none | | | | {} |\n",
         runs.len(),
         cases as f64 / runs.len() as f64,
-        bounded(exits.found, exits.all),
-        bounded(false_alarms, checks),
-        exits.told(),
+        format_bounded_share(exits.found, exits.all),
+        format_bounded_share(false_alarms, checks),
+        exits.table_cells(),
     );
     for factor in factors {
-        let (one, every) = (one_slower(runs, *factor).told(), every_slower(runs, *factor).told());
+        let (one, every) = (one_slower(runs, *factor).table_cells(), every_slower(runs, *factor).table_cells());
         let _ = writeln!(text, "| +{:.0} % | {one} | {every} |", 100.0 * (factor - 1.0));
     }
     text
 }
 
 /// A share in percent, with the upper end of its exact 95 % interval (Clopper and Pearson, one-sided).
-pub(super) fn bounded(count: usize, all: usize) -> String {
+pub(super) fn format_bounded_share(count: usize, all: usize) -> String {
     let share = 100.0 * count as f64 / all as f64;
     format!("{share:.2} % ({count} of {all}, at most {:.2} %)", 100.0 * share_at_most(count, all, 0.95))
 }

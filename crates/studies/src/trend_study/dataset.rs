@@ -53,7 +53,7 @@ pub(super) fn table(directory: Option<&Path>) -> Result<String> {
             rows.push((scores(&recorded, &annotations.into_values().collect::<Vec<_>>()), name));
         }
     }
-    Ok(shown(&rows, &missing))
+    Ok(format_scores(&rows, &missing))
 }
 
 fn scores(recorded: &Recorded, annotations: &[Vec<usize>]) -> Scores {
@@ -65,7 +65,7 @@ fn scores(recorded: &Recorded, annotations: &[Vec<usize>]) -> Scores {
     Scores { ours: both(&found), nothing: both(&[]) }
 }
 
-fn shown(rows: &[(Scores, String)], missing: &[String]) -> String {
+fn format_scores(rows: &[(Scores, String)], missing: &[String]) -> String {
     let is_tuned = |name: &str| TUNING.lines().any(|line| line == name);
     let mut text =
         "| series | number | covering | F1 | nothing found: covering | F1 |\n|---|---|---|---|---|---|\n".to_owned();

@@ -20,7 +20,7 @@ use rsb_stats::{SeriesInput, TrendSettings, trend_with};
 const USAGE: &str = "cargo xtask trend-study [--count N] [--tcpd DIR] [--series FILE] [--otava PYTHON]";
 
 /// What is asked for.
-struct Asked {
+struct StudyOptions {
     /// Seeded series of each kind and length.
     count: usize,
     /// Directory of the Turing Change Point Dataset.
@@ -31,7 +31,7 @@ struct Asked {
     otava: Option<String>,
 }
 
-impl Asked {
+impl StudyOptions {
     fn of(arguments: &[String]) -> Result<Self> {
         let mut asked = Self { count: 1000, tcpd: None, series: None, otava: None };
         let mut rest = arguments.iter();
@@ -51,7 +51,7 @@ impl Asked {
 
 /// Prints the study as Markdown.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let asked = Asked::of(arguments)?;
+    let asked = StudyOptions::of(arguments)?;
     let otava = asked.otava.as_deref();
     println!("## False change points\n\n{}", noise::table(asked.count, otava)?);
     println!("## False reports by series and by call\n\n{}", unchanged::table(asked.count));

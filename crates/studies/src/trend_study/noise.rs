@@ -112,11 +112,11 @@ pub(super) fn table(count: usize, otava: Option<&str>) -> Result<String> {
             let peer = match otava {
                 Some(python) => {
                     let file = scratch.path().join("series.csv");
-                    otava_of(python, &series, &file)?.map_or("–".to_owned(), |(found, _)| shown(found, count))
+                    otava_of(python, &series, &file)?.map_or("–".to_owned(), |(found, _)| format_share(found, count))
                 }
                 None => "–".to_owned(),
             };
-            let (confirmed, suspected) = (shown(confirmed, count), shown(suspected, count));
+            let (confirmed, suspected) = (format_share(confirmed, count), format_share(suspected, count));
             let _ = writeln!(text, "| {} | {length} | {confirmed} | {suspected} | {peer} |", noise.name());
         }
     }
@@ -124,7 +124,7 @@ pub(super) fn table(count: usize, otava: Option<&str>) -> Result<String> {
 }
 
 /// `12 of 1000 = 1.2 % [0.6, 2.1]`.
-pub(super) fn shown(part: usize, whole: usize) -> String {
+pub(super) fn format_share(part: usize, whole: usize) -> String {
     let high = share_at_most(part, whole, 0.975);
     let low = 1.0 - share_at_most(whole - part, whole, 0.975);
     let share = 100.0 * part as f64 / whole as f64;
@@ -152,9 +152,9 @@ mod tests {
     #[test]
     fn shares_have_their_exact_interval() {
         // SciPy 1.17.1: `scipy.stats.binomtest(k, n).proportion_ci(0.95, "exact")`.
-        assert_eq!(shown(3, 1000), "0.3 % [0.1, 0.9]");
-        assert_eq!(shown(0, 100), "0.0 % [0.0, 3.6]");
-        assert_eq!(shown(38, 1000), "3.8 % [2.7, 5.2]");
+        assert_eq!(format_share(3, 1000), "0.3 % [0.1, 0.9]");
+        assert_eq!(format_share(0, 100), "0.0 % [0.0, 3.6]");
+        assert_eq!(format_share(38, 1000), "3.8 % [2.7, 5.2]");
     }
 
     /// The promise of docs/trend-study.md, on fewer series.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rsb_stats::rng::Rng;
 
-use super::noise::shown;
+use super::noise::format_share;
 use super::trend_of;
 
 /// Points on each side of the step.
@@ -33,7 +33,7 @@ const TWO_LEVEL_CHANGES: [TwoLevelChange; 4] = [
 ];
 
 /// Whether `values` have a confirmed change anywhere, and whether within `near` points of the middle.
-fn found(values: &[f64], near: usize) -> [bool; 2] {
+fn detects_change(values: &[f64], near: usize) -> [bool; 2] {
     let changes = trend_of(values).change_points;
     let is_near = changes.iter().any(|change| change.index.abs_diff(values.len() / 2) <= near);
     [!changes.is_empty(), is_near]
@@ -51,9 +51,9 @@ pub(super) fn table(count: usize) -> String {
         let level = |at: usize| if at < SIDE { 100.0 } else { 100.0 + step };
         let all: Vec<[bool; 2]> = (0..count)
             .map(|_| (0..2 * SIDE).map(|at| level(at) * (1.0 + cv / 100.0 * rng.normal())).collect::<Vec<f64>>())
-            .map(|values| found(&values, NEAR))
+            .map(|values| detects_change(&values, NEAR))
             .collect();
-        let share = |which: usize| shown(all.iter().filter(|one| one[which]).count(), count);
+        let share = |which: usize| format_share(all.iter().filter(|one| one[which]).count(), count);
         let _ = writeln!(text, "| +{step} % | {cv} % | {} | {} |", share(0), share(1));
     }
     let _ = writeln!(
@@ -69,9 +69,10 @@ pub(super) fn table(count: usize) -> String {
             let level = if rng.uniform() < share { 130.0 } else { 100.0 };
             level * if is_after { change.factor } else { 1.0 } * (1.0 + 0.01 * rng.normal())
         };
-        let all: Vec<[bool; 2]> =
-            (0..count).map(|_| found(&(0..2 * TWO_LEVEL_SIDE).map(&mut value).collect::<Vec<f64>>(), 5)).collect();
-        let share = |which: usize| shown(all.iter().filter(|one| one[which]).count(), count);
+        let all: Vec<[bool; 2]> = (0..count)
+            .map(|_| detects_change(&(0..2 * TWO_LEVEL_SIDE).map(&mut value).collect::<Vec<f64>>(), 5))
+            .collect();
+        let share = |which: usize| format_share(all.iter().filter(|one| one[which]).count(), count);
         let _ = writeln!(text, "| {} | {} | {} |", change.name, share(0), share(1));
     }
     text

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     /// The series lie outside of the repository: `RSB_SHARED`, or `../shared`.
-    fn shared() -> Option<Vec<RecordedSeries>> {
+    fn shared_series() -> Option<Vec<RecordedSeries>> {
         let shared = std::env::var_os("RSB_SHARED")
             .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), std::path::PathBuf::from);
         let file = shared.join("series/github-runners.csv");
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn alerts_on_hosted_runners_explain_themselves() {
-        let Some(series) = shared() else { return };
+        let Some(series) = shared_series() else { return };
         let document = trend(&series.iter().map(input).collect::<Vec<_>>());
         let alerts: Vec<_> = document.series.iter().flat_map(|one| &one.alerts).collect();
         assert!(!alerts.is_empty());
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_the_gate_calls_unchanged_there_is_no_step() {
-        let Some(series) = shared() else { return };
+        let Some(series) = shared_series() else { return };
         for one in series.iter().filter(|one| one.values.len() >= LEVEL + LAST) {
             if is_unchanged(one, one.values.len()) {
                 let found = trend(&[input(one)]).series;

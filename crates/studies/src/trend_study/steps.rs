@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rsb_stats::rng::Rng;
 
-use super::noise::shown;
+use super::noise::format_share;
 use super::trend_of;
 
 /// Points before the step.
@@ -31,7 +31,7 @@ const AIMS: [Aim; 4] = [
 ];
 
 /// After how many points of the new level it was first suspected or confirmed, and first confirmed.
-fn seen(rng: &mut Rng, aim: &Aim) -> [Option<usize>; 2] {
+fn detection_delays(rng: &mut Rng, aim: &Aim) -> [Option<usize>; 2] {
     let level = |at: usize| if at < BEFORE { 100.0 } else { 100.0 * (1.0 + aim.step) };
     let values: Vec<f64> = (0..BEFORE + MOST).map(|at| level(at) * (1.0 + aim.cv * rng.normal())).collect();
     let is_near = |index: usize| index.abs_diff(BEFORE) <= NEAR;
@@ -58,9 +58,9 @@ pub(super) fn table(count: usize) -> String {
     );
     for aim in &AIMS {
         let mut rng = Rng::new(11);
-        let all: Vec<[Option<usize>; 2]> = (0..count).map(|_| seen(&mut rng, aim)).collect();
+        let all: Vec<[Option<usize>; 2]> = (0..count).map(|_| detection_delays(&mut rng, aim)).collect();
         let share = |which: usize, within: usize| {
-            shown(all.iter().filter(|first| first[which].is_some_and(|after| after <= within)).count(), count)
+            format_share(all.iter().filter(|first| first[which].is_some_and(|after| after <= within)).count(), count)
         };
         let _ = writeln!(
             text,

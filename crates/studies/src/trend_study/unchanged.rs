@@ -7,7 +7,7 @@ use rsb_stats::rng::Rng;
 use rsb_stats::trend;
 
 use super::input_of;
-use super::noise::shown;
+use super::noise::format_share;
 
 /// Lengths of the series.
 const LENGTHS: [usize; 3] = [40, 100, 250];
@@ -118,7 +118,8 @@ pub(super) fn table(count: usize) -> String {
                 add(3, together.iter().any(is_suspected));
             }
             let series = calls * SERIES_OF_A_CALL;
-            let cells = [(0, series), (1, series), (2, calls), (3, calls)].map(|(at, whole)| shown(counts[at], whole));
+            let cells =
+                [(0, series), (1, series), (2, calls), (3, calls)].map(|(at, whole)| format_share(counts[at], whole));
             let _ = writeln!(text, "| {} | {length} | {} |", kind.name(), cells.join(" | "));
         }
     }

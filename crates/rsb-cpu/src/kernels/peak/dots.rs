@@ -5,12 +5,12 @@
 
 use rsb_model::Dtype;
 
-use super::Choice;
+use super::BurstKernel;
 
 /// The burst of `dtype`, where the CPU has a unit for it.
-pub(super) fn burst(dtype: Dtype) -> Option<Choice> {
+pub(super) fn burst(dtype: Dtype) -> Option<BurstKernel> {
     let (burst, name) = x86::burst(dtype)?;
-    Some(Choice { burst, name, grain: 1 })
+    Some(BurstKernel { burst, name, grain: 1 })
 }
 
 mod x86 {

@@ -7,16 +7,20 @@ use std::mem::transmute;
 use half::f16;
 use rsb_device::operation::PeakArithmetic;
 
-use super::{CHAINS, Choice, error, operands, order};
+use super::{BurstKernel, CHAINS, error, operands, order};
 
 /// Numbers in a vector.
 const LANES: usize = 32;
 
 /// The burst, where the CPU has vectors of f16.
-pub(super) fn burst() -> Option<Choice> {
+pub(super) fn burst() -> Option<BurstKernel> {
     // SAFETY: AVX-512 FP16 was just found.
     let burst: super::Burst = |units| unsafe { f16_avx512(units) };
-    std::arch::is_x86_feature_detected!("avx512fp16").then_some(Choice { burst, name: "native-avx512fp16", grain: 1 })
+    std::arch::is_x86_feature_detected!("avx512fp16").then_some(BurstKernel {
+        burst,
+        name: "native-avx512fp16",
+        grain: 1,
+    })
 }
 
 #[target_feature(enable = "avx512f,avx512fp16")]

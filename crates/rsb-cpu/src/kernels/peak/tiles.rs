@@ -12,7 +12,7 @@ use rsb_device::operation::PeakArithmetic;
 use rsb_device::random::{Distribution, Values};
 use rsb_model::Dtype;
 
-use super::{Choice, SEED};
+use super::{BurstKernel, SEED};
 use crate::matrix::amx;
 
 /// Units of [`PeakArithmetic::UNIT`] that are whole turns of every type.
@@ -23,14 +23,14 @@ const SIDE: usize = 16;
 const TILES: usize = 4;
 
 /// The burst of `dtype`, where the CPU has tiles for it.
-pub(super) fn burst(dtype: Dtype) -> Option<Choice> {
+pub(super) fn burst(dtype: Dtype) -> Option<BurstKernel> {
     let (of, burst): (_, super::Burst) = match dtype {
         Dtype::Bf16 => (amx::Type::Bf16, bf16_burst),
         Dtype::F16 => (amx::Type::F16, f16_burst),
         Dtype::I8 => (amx::Type::I8, i8_burst),
         _ => return None,
     };
-    amx::is_here(of).then_some(Choice { burst, name: "native-amx", grain: GRAIN })
+    amx::is_here(of).then_some(BurstKernel { burst, name: "native-amx", grain: GRAIN })
 }
 
 /// Which tiles of operands make the product of each sum, in one half of a turn and in the other: no instruction takes one tile twice.

@@ -120,7 +120,7 @@ impl Row<'_> {
             let sums = group_sums::<FUSED, WIDE, BYTES, M>(units, rows.map(|row| row.get(first..).unwrap_or_default()));
             for (totals, sums) in totals.iter_mut().zip(&sums) {
                 for (total, &sum) in totals.iter_mut().zip(sums) {
-                    *total = fused::<FUSED>(scale, sum, *total);
+                    *total = multiply_add::<FUSED>(scale, sum, *total);
                 }
             }
         }
@@ -156,14 +156,14 @@ where
 fn add<const FUSED: bool>(sums: &mut [f32; LANES], [first, second]: &[[f32; LANES]; 2], a: &[f32; UNIT]) {
     let (low, high) = a.split_at(LANES);
     for (((sum, &first), &second), (&low, &high)) in sums.iter_mut().zip(first).zip(second).zip(low.iter().zip(high)) {
-        *sum = fused::<FUSED>(second, high, fused::<FUSED>(first, low, *sum));
+        *sum = multiply_add::<FUSED>(second, high, multiply_add::<FUSED>(first, low, *sum));
     }
 }
 
 /// x · y + z, by one instruction where there is one.
 #[allow(clippy::inline_always)] // As above.
 #[inline(always)]
-fn fused<const FUSED: bool>(x: f32, y: f32, z: f32) -> f32 {
+fn multiply_add<const FUSED: bool>(x: f32, y: f32, z: f32) -> f32 {
     if FUSED { x.mul_add(y, z) } else { x * y + z }
 }
 

@@ -2,7 +2,7 @@
 //! the rows of A, so that a tile of C comes out with its columns as rows.
 
 use super::super::pack::Packing;
-use super::super::{Line, Room, Task, is_direct};
+use super::super::{Line, Scratch, Task, is_direct};
 use super::pack::{edge_of_tiles, pack_words, turn};
 use super::{PANEL, Rows, SIDE, Unit};
 
@@ -11,7 +11,7 @@ use super::{PANEL, Rows, SIDE, Unit};
 /// # Safety
 /// As [`block`](super::super::block::block); B is transposed, and the room has whole panels of A.
 #[inline(always)]
-pub(in super::super) unsafe fn few<U>(task: &Task<'_>, room: &mut Room)
+pub(in super::super) unsafe fn few<U>(task: &Task<'_>, room: &mut Scratch)
 where
     U: Unit<B = <U as super::Multiply>::A>,
 {

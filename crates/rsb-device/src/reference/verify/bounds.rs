@@ -43,7 +43,7 @@ impl ErrorBound {
 
     /// Of an output that is rounded once from sums of `terms` terms. Sums in f32 and f64 are rounded in their own type; those of
     /// narrower elements are made in f32.
-    fn rounded(output: Dtype, terms: u64) -> Self {
+    fn for_rounded_sum(output: Dtype, terms: u64) -> Self {
         match output {
             Dtype::F64 | Dtype::F32 | Dtype::Tf32 => Self { sums: epsilon(output) * steps(terms), ..Self::EXACT },
             narrow => Self::narrow(narrow, wide_sums(terms)),
@@ -57,7 +57,7 @@ impl ErrorBound {
     /// Of `operation` by a provider that makes short sums of products in `sums_in`, if that is narrower than f32.
     pub(super) fn new(operation: &Operation, sums_in: Option<Dtype>) -> Self {
         let bound = match operation {
-            Operation::Stream(op) if op.pattern == StreamPattern::Triad => Self::rounded(op.dtype, 0),
+            Operation::Stream(op) if op.pattern == StreamPattern::Triad => Self::for_rounded_sum(op.dtype, 0),
             Operation::Stream(_)
             | Operation::PointerChase(_)
             | Operation::Rearrange(Rearrange { rotary: false, .. })
@@ -68,28 +68,28 @@ impl ErrorBound {
             | Operation::Reduce(Reduce { op: ReduceOp::Max | ReduceOp::Argmax, .. }) => Self::EXACT,
             // Sums of 16-bit elements are stored as f32.
             Operation::Reduce(op) => {
-                Self::rounded(if op.dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 }, op.elements)
+                Self::for_rounded_sum(if op.dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 }, op.elements)
             }
             Operation::Elementwise(op) if epsilon(op.dtype) == 0.0 => Self::EXACT,
-            Operation::Elementwise(op) => Self::rounded(op.dtype, 0),
-            Operation::Rearrange(op) => Self::rounded(op.dtype, 0),
-            Operation::Normalize(op) => Self::rounded(op.dtype, op.columns),
+            Operation::Elementwise(op) => Self::for_rounded_sum(op.dtype, 0),
+            Operation::Rearrange(op) => Self::for_rounded_sum(op.dtype, 0),
+            Operation::Normalize(op) => Self::for_rounded_sum(op.dtype, op.columns),
             Operation::Attention(op) => {
-                let mut bound = Self::rounded(op.dtype, op.head_dim + op.positions);
+                let mut bound = Self::for_rounded_sum(op.dtype, op.head_dim + op.positions);
                 // Scores and probabilities may be rounded to the type of the inputs before the second product.
                 bound.sums += 2.0 * bound.rounding;
                 bound
             }
-            Operation::Convolution(op) => Self::rounded(op.dtype, op.terms()),
+            Operation::Convolution(op) => Self::for_rounded_sum(op.dtype, op.terms()),
             Operation::Gemm(op) => Self::product(op),
-            Operation::Quantized(op) => Self::rounded(op.dtype, op.k),
+            Operation::Quantized(op) => Self::for_rounded_sum(op.dtype, op.k),
             // Every chain ends at 1, which all types hold; on a CPU the largest error of the chains is added, rounded once.
             Operation::PeakArithmetic(op) => {
                 let result = op.result_dtype();
                 let allowed = if epsilon(result) > epsilon(Dtype::F32) { 2.0 } else { steps(0) };
                 Self { sums: epsilon(result) * allowed, ..Self::EXACT }
             }
-            Operation::Churn(_) => Self::rounded(Dtype::F64, 0),
+            Operation::Churn(_) => Self::for_rounded_sum(Dtype::F64, 0),
         };
         let short_sums = match sums_in {
             Some(Dtype::F16) => STEPS_OF_SHORT_SUMS * epsilon(Dtype::F16),
@@ -103,7 +103,7 @@ impl ErrorBound {
     fn product(op: &Gemm) -> Self {
         let output = op.output_dtype();
         let mut bound = match op.dtype {
-            Dtype::F64 | Dtype::F32 => Self::rounded(op.dtype, op.k),
+            Dtype::F64 | Dtype::F32 => Self::for_rounded_sum(op.dtype, op.k),
             Dtype::I8 | Dtype::I4 | Dtype::I32 => Self::EXACT,
             // Both inputs are rounded, or cut off, to 10 bits.
             Dtype::Tf32 => Self { sums: 2.0 * epsilon(Dtype::Tf32) + wide_sums(op.k), ..Self::EXACT },

@@ -53,7 +53,7 @@ impl ErrorMeter {
     }
 
     /// The largest difference beyond the rounding of its own element, over the largest expected size of its group.
-    pub(super) fn unexplained(&self) -> f64 {
+    pub(super) fn unexplained_error(&self) -> f64 {
         self.unexplained.max(ratio(self.group.0, self.group.1))
     }
 }
@@ -136,12 +136,12 @@ mod tests {
     fn rounding_is_relative_to_the_element_and_the_rest_to_its_group() {
         let mut meter = ErrorMeter::new(ErrorBound { rounding: 0.01, smallest_normal: 0.001, sums: 0.0 });
         meter.compare_all(&[100.9, 0.1005, 1e-9], &[100.0, 0.1, 0.0]);
-        assert_eq!(meter.unexplained().to_bits(), 0, "each is off by less than a hundredth of itself");
+        assert_eq!(meter.unexplained_error().to_bits(), 0, "each is off by less than a hundredth of itself");
         meter.compare_all(&[0.5], &[0.4]);
-        assert!((meter.unexplained() - 0.096 / 100.0).abs() < 1e-12, "relative to the largest of the group");
+        assert!((meter.unexplained_error() - 0.096 / 100.0).abs() < 1e-12, "relative to the largest of the group");
         meter.end_group();
         meter.compare_all(&[0.5], &[0.4]);
-        assert!((meter.unexplained() - 0.096 / 0.4).abs() < 1e-12, "another group has a largest of its own");
+        assert!((meter.unexplained_error() - 0.096 / 0.4).abs() < 1e-12, "another group has a largest of its own");
         assert!((meter.relative() - 0.9 / 100.0).abs() < 1e-12);
     }
 

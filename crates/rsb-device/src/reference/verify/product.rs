@@ -180,8 +180,8 @@ fn convolution_samples(channels: u64, points: u64, terms: u64) -> Vec<u64> {
 fn check_all_channels(check: &Check<'_>, op: &Convolution, size: (u64, u64), scale: f64) -> Result<(), DeviceError> {
     let (points, channels) = (size.0 * size.1, op.out_channels);
     let signs = signs(check, 0, channels);
-    let expected =
-        check.expected("points", (op.batch * points) as usize, || signed_channels(&check.inputs, op, size, &signs));
+    let expected = check
+        .reference_values("points", (op.batch * points) as usize, || signed_channels(&check.inputs, op, size, &signs));
     let (mut sums, mut squares) = (vec![0.0; expected.len()], vec![0.0; expected.len()]);
     check.each_chunk(2, |start, found| {
         for (at, &found) in (start..).zip(found) {
@@ -209,7 +209,7 @@ fn signed_channels(inputs: &Inputs, op: &Convolution, size: (u64, u64), signs: &
     let mut weights = vec![0.0; (op.groups * taps) as usize];
     let mut row = vec![0.0; taps as usize];
     for (channel, sign) in (0..op.out_channels).zip(signs) {
-        inputs.rounded(1, channel * taps, &mut row);
+        inputs.fill_rounded(1, channel * taps, &mut row);
         let group = (channel / outputs * taps) as usize;
         let to = weights.get_mut(group..group + row.len()).unwrap_or_default();
         to.iter_mut().zip(&row).for_each(|(sum, weight)| *sum += sign * weight);
@@ -220,7 +220,7 @@ fn signed_channels(inputs: &Inputs, op: &Convolution, size: (u64, u64), signs: &
     let parts: Vec<u64> = (0..op.batch * op.groups).collect();
     let of_part = |&part: &u64| {
         let mut input = vec![0.0; plane];
-        inputs.rounded(0, part * plane as u64, &mut input);
+        inputs.fill_rounded(0, part * plane as u64, &mut input);
         let group = (part % op.groups * taps) as usize;
         let weights = weights.get(group..).unwrap_or_default();
         let at = |values: &[f64], at: u64| values.get(at as usize).copied().unwrap_or(f64::NAN);
@@ -273,7 +273,7 @@ fn lines(inputs: &Inputs, operand: &Operand, rows: std::ops::Range<u64>) -> Vec<
         return rows
             .map(|row| {
                 let mut line = vec![0.0; operand.columns as usize];
-                inputs.rounded(operand.buffer, operand.first + row * operand.columns, &mut line);
+                inputs.fill_rounded(operand.buffer, operand.first + row * operand.columns, &mut line);
                 line
             })
             .collect();
@@ -282,7 +282,7 @@ fn lines(inputs: &Inputs, operand: &Operand, rows: std::ops::Range<u64>) -> Vec<
     let mut lines = vec![Vec::with_capacity(operand.rows as usize); count];
     let mut across = vec![0.0; count];
     for index in 0..operand.rows {
-        inputs.rounded(operand.buffer, operand.first + index * operand.columns + rows.start, &mut across);
+        inputs.fill_rounded(operand.buffer, operand.first + index * operand.columns + rows.start, &mut across);
         lines.iter_mut().zip(&across).for_each(|(line, &value)| line.push(value));
     }
     lines
@@ -302,7 +302,7 @@ fn compare_whole_rows(check: &Check<'_>, op: &Gemm, batch: u64, error: &mut Erro
     let mut rows = vec![0, op.m / 2, op.m - 1];
     rows.dedup();
     let inputs = &check.inputs;
-    let expected = check.expected(&format!("whole rows of matrix {batch}"), rows.len() * op.n as usize, || {
+    let expected = check.reference_values(&format!("whole rows of matrix {batch}"), rows.len() * op.n as usize, || {
         let left: Vec<Vec<f64>> =
             rows.iter().flat_map(|&row| lines(inputs, &Operand::of_a(op, batch), row..row + 1)).collect();
         let operand = Operand::of_b(op, batch);
@@ -331,7 +331,7 @@ pub(super) fn compare_at(
     error: &mut ErrorMeter,
     expected: impl FnOnce() -> Vec<f64>,
 ) -> Result<(), DeviceError> {
-    let right = check.expected("samples", wanted.len(), expected);
+    let right = check.reference_values("samples", wanted.len(), expected);
     let mut wanted = wanted.iter().copied().zip(right).peekable();
     check.each_chunk(output, |start, found| {
         error.not_finite |= found.iter().any(|value| !value.is_finite());
@@ -347,8 +347,8 @@ pub(super) fn compare_at(
 fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(), DeviceError> {
     let vectors: Vec<Vec<f64>> =
         (0..PROJECTIONS as u64).map(|index| signs(check, batch * PROJECTIONS as u64 + index, op.n)).collect();
-    let expected = check.expected(&format!("rows of matrix {batch}"), op.m as usize * PROJECTIONS, || {
-        projected(&check.inputs, op, batch, &vectors).concat()
+    let expected = check.reference_values(&format!("rows of matrix {batch}"), op.m as usize * PROJECTIONS, || {
+        project_reference(&check.inputs, op, batch, &vectors).concat()
     });
     compare_rows(check, (op.c_index(), batch), &vectors, &expected, scale)
 }
@@ -409,7 +409,7 @@ impl Check<'_> {
 }
 
 /// alpha·A·(B·r) + beta·C₀·r, plus bias·r for each row if the product has a bias, for each r of `vectors`.
-fn projected(inputs: &Inputs, op: &Gemm, batch: u64, vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
+fn project_reference(inputs: &Inputs, op: &Gemm, batch: u64, vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let b_signs = multiply(inputs, &Operand::of_b(op, batch), vectors);
     let mut all = multiply(inputs, &Operand::of_a(op, batch), &b_signs);
     for value in all.iter_mut().flatten() {
@@ -421,7 +421,7 @@ fn projected(inputs: &Inputs, op: &Gemm, batch: u64, vectors: &[Vec<f64>]) -> Ve
     }
     if op.epilogue == Epilogue::Bias {
         let mut bias = vec![0.0; op.n as usize];
-        inputs.rounded(2, 0, &mut bias);
+        inputs.fill_rounded(2, 0, &mut bias);
         for (expected, signs) in all.iter_mut().zip(vectors) {
             let each = dot(&bias, signs);
             for value in expected {
@@ -463,7 +463,7 @@ fn multiply(inputs: &Inputs, operand: &Operand, vectors: &[Vec<f64>]) -> Vec<Vec
     let length = if operand.transposed { operand.columns } else { operand.rows } as usize;
     let mut results = vec![vec![0.0; length]; vectors.len()];
     for index in 0..operand.rows {
-        inputs.rounded(operand.buffer, operand.first + index * operand.columns, &mut row);
+        inputs.fill_rounded(operand.buffer, operand.first + index * operand.columns, &mut row);
         for (result, vector) in results.iter_mut().zip(vectors) {
             if operand.transposed {
                 let factor = vector.get(index as usize).copied().unwrap_or(f64::NAN);

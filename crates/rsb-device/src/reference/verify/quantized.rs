@@ -32,7 +32,7 @@ pub(super) fn check(check: &Check<'_>, op: &QuantizedProduct, error: &mut ErrorM
     let operands = QuantizedOperands { inputs, op };
     compare_product(check, 3, (1, op.m, op.n), &operands, error)?;
     let vectors = projections(check, op.n);
-    let expected = check.expected("rows", op.m as usize * vectors.len(), || {
+    let expected = check.reference_values("rows", op.m as usize * vectors.len(), || {
         let mut sums = vec![vec![0.0; op.k as usize]; vectors.len()];
         for column in 0..op.n {
             let weights = weights(inputs, op, column);

@@ -20,7 +20,7 @@ const LONG_ROW: u64 = 16;
 /// Rows that are computed together.
 const BLOCK: usize = 64;
 
-pub(super) fn normalized(check: &Check<'_>, op: &Normalize, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+pub(super) fn check_normalize(check: &Check<'_>, op: &Normalize, error: &mut ErrorMeter) -> Result<(), DeviceError> {
     let inputs = &check.inputs;
     let input = |index, start| inputs.numbers(index, start..start + op.columns);
     let (gain, bias) = (input(1, 0), input(2, 0));
@@ -30,13 +30,13 @@ pub(super) fn normalized(check: &Check<'_>, op: &Normalize, error: &mut ErrorMet
     })
 }
 
-pub(super) fn attended(check: &Check<'_>, op: &Attention, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+pub(super) fn check_attention(check: &Check<'_>, op: &Attention, error: &mut ErrorMeter) -> Result<(), DeviceError> {
     let (inputs, width) = (&check.inputs, op.head_dim);
     let of_a_row = 2 * width * op.positions;
     let step = op.rows().saturating_mul(of_a_row).div_ceil(ATTENDED);
     compare(check, &Rows { count: op.rows(), columns: width, step }, error, &|row| {
         let query = inputs.numbers(0, row * width..(row + 1) * width);
-        attended_row(&query, &inputs.numbers(1, op.seen(row)), &inputs.numbers(2, op.seen(row)))
+        attended_row(&query, &inputs.numbers(1, op.visible_elements(row)), &inputs.numbers(2, op.visible_elements(row)))
     })
 }
 
@@ -49,7 +49,7 @@ struct Rows {
 
 impl Rows {
     /// The first, the last, and one of each `step` rows at another place in each: tiles of kernels repeat at powers of two.
-    fn compared(&self) -> Vec<u64> {
+    fn sampled_rows(&self) -> Vec<u64> {
         let step = self.step.max(1);
         let one_of = |first: u64| (first + mix64(first) % step).min(self.count - 1);
         let mut rows: Vec<u64> = (0..self.count).step_by(step as usize).map(one_of).collect();
@@ -68,7 +68,7 @@ fn compare(
     expected: &(dyn Fn(u64) -> Vec<f64> + Sync),
 ) -> Result<(), DeviceError> {
     let (output, columns) = (check.output_index(), rows.columns);
-    let compared = rows.compared();
+    let compared = rows.sampled_rows();
     let together = (parallel::threads() * BLOCK).max(CHUNK / columns.max(1) as usize);
     let mut found = Vec::new();
     for block in compared.chunks(together) {
@@ -101,12 +101,12 @@ mod tests {
 
     #[test]
     fn rows_are_taken_at_another_place_of_each_block() {
-        let compared = Rows { count: 1 << 16, columns: 64, step: 64 }.compared();
+        let compared = Rows { count: 1 << 16, columns: 64, step: 64 }.sampled_rows();
         assert!((1024..=1026).contains(&compared.len()) && compared.is_sorted());
         assert!(compared.contains(&0) && compared.contains(&65_535));
         let places: std::collections::BTreeSet<u64> = compared.iter().map(|row| row % 64).collect();
         assert!(places.len() > 60, "{places:?}");
-        assert_eq!(Rows { count: 5, columns: 1, step: 0 }.compared(), [0, 1, 2, 3, 4]);
-        assert!(Rows { count: 0, columns: 1, step: 1 }.compared().is_empty());
+        assert_eq!(Rows { count: 5, columns: 1, step: 0 }.sampled_rows(), [0, 1, 2, 3, 4]);
+        assert!(Rows { count: 0, columns: 1, step: 1 }.sampled_rows().is_empty());
     }
 }

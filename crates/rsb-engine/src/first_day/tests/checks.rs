@@ -6,7 +6,8 @@ use rsb_model::{BackendId, Finding, Obstacle, Unit};
 
 use super::*;
 use crate::first_day::evidence::{
-    Chase, CompiledModule, DeviceMutants, Inventory, KernelTime, ListedGpu, Loads, OperationMutants, OwnCase, Rival,
+    CompiledModule, DeviceMutants, Inventory, KernelTime, ListedGpu, LoadPath, OperationMutants, OwnCase,
+    PointerChaseLoads, VendorToolResult,
 };
 use crate::first_day::{CARDS, card};
 
@@ -177,12 +178,12 @@ fn a_module_that_does_not_compile_or_a_scalar_chase_fails() {
         source,
         error: error.map(|why| Reason::new(source, why, "report it")),
     };
-    let chase = |loads| vec![Chase { device: "rocm:0".parse().unwrap(), loads }];
-    let unknown = || Loads::Unknown(Reason::new("disassembly", "not installed", "install it"));
+    let chase = |loads| vec![PointerChaseLoads { device: "rocm:0".parse().unwrap(), loads }];
+    let unknown = || LoadPath::Unknown(Reason::new("disassembly", "not installed", "install it"));
     for (modules, chases, expected) in [
-        (vec![module("memory", None), module("gemm", None)], chase(Loads::Vector), Fine),
-        (vec![module("memory", None), module("gemm", Some("no f16"))], chase(Loads::Vector), Failed),
-        (vec![module("memory", None)], chase(Loads::Scalar), Failed),
+        (vec![module("memory", None), module("gemm", None)], chase(LoadPath::Vector), Fine),
+        (vec![module("memory", None), module("gemm", Some("no f16"))], chase(LoadPath::Vector), Failed),
+        (vec![module("memory", None)], chase(LoadPath::Scalar), Failed),
         (vec![module("memory", None)], chase(unknown()), Fine),
         (vec![], vec![], Skipped),
     ] {
@@ -231,8 +232,8 @@ fn a_mutant_that_survives_fails_the_check() {
     }
 }
 
-fn rival(rate: Result<f64, Reason>) -> Rival {
-    Rival {
+fn rival(rate: Result<f64, Reason>) -> VendorToolResult {
+    VendorToolResult {
         device: "rocm:0".parse().unwrap(),
         tool: "BabelStream".to_owned(),
         own: OwnCase {

@@ -9,7 +9,7 @@ use rsb_model::{BackendId, Profile, Suite};
 use rsb_store::import::Format;
 
 use super::*;
-use crate::first_day::evidence::{ListedGpu, Loads, OperationMutants};
+use crate::first_day::evidence::{ListedGpu, LoadPath, OperationMutants};
 use crate::first_day::{Redaction, child, plan, tools};
 use crate::plan::{Machine, Selection};
 
@@ -81,10 +81,10 @@ fn a_disassembly_tells_vector_loads_from_scalar_ones() {
     };
     let back = "s_cbranch_scc1 65532   // 00000000101C: BF85FFFC <rsb_pointer_chase+0x10>";
     let on = "s_cbranch_scc1 1   // 00000000101C: BF850001 <rsb_pointer_chase+0x28>";
-    assert_eq!(tools::loads_of(&code("global_load_dwordx2 v[2:3], v[4:5], off", back)), Loads::Vector);
-    assert_eq!(tools::loads_of(&code("s_load_dwordx2 s[6:7], s[6:7], 0x0", back)), Loads::Scalar);
+    assert_eq!(tools::loads_of(&code("global_load_dwordx2 v[2:3], v[4:5], off", back)), LoadPath::Vector);
+    assert_eq!(tools::loads_of(&code("s_load_dwordx2 s[6:7], s[6:7], 0x0", back)), LoadPath::Scalar);
     for text in [code("s_load_dwordx2 s[6:7], s[6:7], 0x0", on), "file format elf64-amdgpu\n".to_owned()] {
-        assert!(matches!(tools::loads_of(&text), Loads::Unknown(_)), "{text}");
+        assert!(matches!(tools::loads_of(&text), LoadPath::Unknown(_)), "{text}");
     }
 }
 

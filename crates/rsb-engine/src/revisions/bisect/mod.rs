@@ -87,7 +87,7 @@ impl Bisection {
     }
 
     /// The commits among which the first bad one is, unless it is found.
-    pub fn left(&self) -> Vec<&Commit> {
+    pub fn suspect_commits(&self) -> Vec<&Commit> {
         let left = match &self.conclusion {
             Conclusion::Searched { left } if left.start() < left.end() => left,
             Conclusion::Interrupted { left } => left,
@@ -120,7 +120,7 @@ pub fn bisect(
     let builder = CommitBuilder::of(&repository, &project, listener)?;
     let mut steps = match Steps::begin(builder, &range.good, request.case, budget, listener) {
         // What Ctrl-C cut off looks like a failure.
-        Err(_) if interrupt::asked() => {
+        Err(_) if interrupt::is_requested() => {
             let conclusion = Conclusion::Interrupted { left: 0..=range.after.len() - 1 };
             return Ok(Bisection { range, case: None, steps: Vec::new(), conclusion });
         }
@@ -143,7 +143,7 @@ fn search(
     let [good, bad] = [&range.good, &range.after[last]].map(|commit| commit.short().to_owned());
     listener(&Event::BisectChecking { good, bad });
     let Some(first) = attempt(candidates, &range.after[last], listener)? else {
-        return Ok((steps, Conclusion::Interrupted { left: search.left() }));
+        return Ok((steps, Conclusion::Interrupted { left: search.suspect_range() }));
     };
     let outcome = first.outcome;
     if outcome == StepOutcome::Skipped {
@@ -155,18 +155,21 @@ fn search(
         return Ok((steps, Conclusion::NotRegressed { outcome }));
     }
     while let Some(index) = search.next() {
-        listener(&Event::BisectNarrowed { commits: search.left().count(), steps: search.steps_left() as usize });
+        listener(&Event::BisectNarrowed {
+            commits: search.suspect_range().count(),
+            steps: search.steps_left() as usize,
+        });
         let Some(finding) = attempt(candidates, &range.after[index], listener)? else {
-            return Ok((steps, Conclusion::Interrupted { left: search.left() }));
+            return Ok((steps, Conclusion::Interrupted { left: search.suspect_range() }));
         };
         search.record(index, finding.outcome);
         steps.push((index, finding));
     }
-    Ok((steps, Conclusion::Searched { left: search.left() }))
+    Ok((steps, Conclusion::Searched { left: search.suspect_range() }))
 }
 
 /// Tries `commit`; `None` when somebody asked to stop, whatever came of it until then.
 fn attempt(steps: &mut Steps<'_>, commit: &Commit, listener: &mut Listener<'_>) -> Result<Option<StepFinding>> {
     let tried = steps.run(commit, listener);
-    if interrupt::asked() { Ok(None) } else { tried.map(Some) }
+    if interrupt::is_requested() { Ok(None) } else { tried.map(Some) }
 }

@@ -66,7 +66,7 @@ impl Search {
     }
 
     /// The commits of which one is the first bad one. When it is a single one, it is found.
-    pub fn left(&self) -> RangeInclusive<usize> {
+    pub fn suspect_range(&self) -> RangeInclusive<usize> {
         self.low..=self.high
     }
 
@@ -97,7 +97,7 @@ mod tests {
             seen.push(index);
             search.record(index, outcomes[index]);
         }
-        (seen, search.left())
+        (seen, search.suspect_range())
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
                 search.record(index, outcome(index));
                 looked += 1;
             }
-            let left = search.left();
+            let left = search.suspect_range();
             proptest::prop_assert!(left.contains(&first_bad));
             let is_clear = |index: usize| matches!(outcome(index), StepOutcome::Good | StepOutcome::Bad);
             for index in left.clone().filter(|index| index != left.end()) {
@@ -192,7 +192,7 @@ mod tests {
             while let Some(index) = search.next() {
                 search.record(index, outcomes[index]);
             }
-            let left = search.left();
+            let left = search.suspect_range();
             proptest::prop_assert_eq!(outcomes[*left.end()], StepOutcome::Bad);
             proptest::prop_assert!(*left.start() == 0 || outcomes[left.start() - 1] == StepOutcome::Good);
         }

@@ -46,7 +46,7 @@ pub struct Steps<'a> {
     policy: &'a Policy,
     budget: Duration,
     /// The good commit first.
-    seen: Vec<Seen>,
+    seen: Vec<TriedCommit>,
 }
 
 /// Where commits are built.
@@ -73,7 +73,7 @@ impl<'a> CommitBuilder<'a> {
 }
 
 /// A commit that was tried, by what it holds and what it builds.
-struct Seen {
+struct TriedCommit {
     name: String,
     tree: String,
     build: Option<Build>,
@@ -102,7 +102,7 @@ impl<'a> Steps<'a> {
         let found = case::find(&build, wanted)?;
         let finding = StepFinding::without_figures(StepOutcome::Good, "nothing changed".to_owned());
         let good_name = good.short().to_owned();
-        let seen = vec![Seen { name: good_name.clone(), tree: good.tree.clone(), build: Some(build), finding }];
+        let seen = vec![TriedCommit { name: good_name.clone(), tree: good.tree.clone(), build: Some(build), finding }];
         Ok(Self { builder, good_name, found, policy, budget, seen })
     }
 
@@ -117,18 +117,18 @@ impl<'a> Steps<'a> {
     /// When it could not be tried: no room, no cargo, no workers.
     pub(super) fn run(&mut self, commit: &Commit, listener: &mut Listener<'_>) -> Result<StepFinding> {
         let same = self.seen.iter().find(|seen| seen.tree == commit.tree);
-        if let Some(finding) = same.map(|seen| seen.repeated("holds the same source as")) {
+        if let Some(finding) = same.map(|seen| seen.repeat_finding("holds the same source as")) {
             return Ok(finding);
         }
         let build = self.builder.build(commit, SideRole::Second, listener)?;
         let finding = match &build {
             None => StepFinding::without_figures(StepOutcome::Skipped, "it does not build".to_owned()),
             Some(build) => match self.same_as(commit, build)? {
-                Some(seen) => seen.repeated("builds the same machine code as"),
+                Some(seen) => seen.repeat_finding("builds the same machine code as"),
                 None => self.measure(commit, build, listener)?,
             },
         };
-        self.seen.push(Seen {
+        self.seen.push(TriedCommit {
             name: commit.short().to_owned(),
             tree: commit.tree.clone(),
             build,
@@ -138,7 +138,7 @@ impl<'a> Steps<'a> {
     }
 
     /// What was tried before and measures the case as `build` does.
-    fn same_as(&self, commit: &Commit, build: &Build) -> Result<Option<&Seen>> {
+    fn same_as(&self, commit: &Commit, build: &Build) -> Result<Option<&TriedCommit>> {
         for seen in &self.seen {
             let Some(known) = &seen.build else { continue };
             let changed = self.builder.repository.changed_files(&seen.name, &commit.hash)?;
@@ -172,9 +172,9 @@ impl<'a> Steps<'a> {
     }
 }
 
-impl Seen {
+impl TriedCommit {
     /// What a commit that is the same as this one needs not be measured for.
-    fn repeated(&self, how: &str) -> StepFinding {
+    fn repeat_finding(&self, how: &str) -> StepFinding {
         let reason = format!("{}; it {how} {}", self.finding.reason, self.name);
         StepFinding { reason, ..self.finding.clone() }
     }

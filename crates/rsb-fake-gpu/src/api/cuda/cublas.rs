@@ -7,7 +7,7 @@ use rsb_model::Dtype;
 
 use super::{VERSION, handle, put, put_handle};
 use crate::gpu::Vendor;
-use crate::ops::gemm::{Call, Given, Refusal, Scalar};
+use crate::ops::gemm::{Call, MatrixArgument, Refusal, Scalar};
 use crate::orders::Place;
 use crate::state::{State, with};
 
@@ -90,7 +90,7 @@ pub(super) fn sums(code: c_int, of: Scalar) -> Result<(Scalar, Dtype), Refusal> 
     }
 }
 
-fn transposed(code: c_int) -> Result<bool, Refusal> {
+fn parse_transpose(code: c_int) -> Result<bool, Refusal> {
     match code {
         operation::NONE => Ok(false),
         operation::TRANSPOSE => Ok(true),
@@ -125,7 +125,7 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
     _algorithm: c_int,
 ) -> cublasStatus_t {
     let given = |address, dtype, leading, stride, how| {
-        Ok(Given { address, scalar: scalar(dtype)?, leading, stride, transposed: transposed(how)? })
+        Ok(MatrixArgument { address, scalar: scalar(dtype)?, leading, stride, transposed: parse_transpose(how)? })
     };
     answer(|state| {
         let a = given(handle(a), a_type, a_leading, a_stride, operation_a)?;

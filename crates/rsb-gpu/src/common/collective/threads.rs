@@ -11,7 +11,7 @@ use super::super::driver::Activation;
 use super::rank::{Group, RankPart};
 use rsb_device::device::DeviceError;
 
-type Done = Result<(), DeviceError>;
+type UnitResult = Result<(), DeviceError>;
 
 /// One for each GPU, by rank.
 #[derive(Default)]
@@ -22,13 +22,13 @@ pub(super) struct RankThreads {
 struct RankThread {
     /// How often it shall call, and what came of it.
     orders: Option<Sender<u64>>,
-    answers: Receiver<Done>,
+    answers: Receiver<UnitResult>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl RankThreads {
     /// One more, which waits for orders.
-    pub(super) fn start(&mut self, api: Arc<Nccl>, part: RankPart, activation: Activation) -> Done {
+    pub(super) fn start(&mut self, api: Arc<Nccl>, part: RankPart, activation: Activation) -> UnitResult {
         let (orders, to_do) = channel::<u64>();
         let (answer, answers) = channel();
         let work = move || {
@@ -47,19 +47,19 @@ impl RankThreads {
     }
 
     /// All of them call the library `times` times; the last answer is waited for.
-    pub(super) fn launch(&self, times: u64) -> Done {
+    pub(super) fn launch(&self, times: u64) -> UnitResult {
         for orders in self.threads.iter().filter_map(|thread| thread.orders.as_ref()) {
             orders.send(times).map_err(|_| no_thread("it has ended"))?;
         }
         // All answers are taken before the first error is told, so that none is left for the next time.
         let answer = |thread: &RankThread| thread.answers.recv().unwrap_or_else(|_| Err(no_thread("it has ended")));
-        let answers: Vec<Done> = self.threads.iter().map(answer).collect();
+        let answers: Vec<UnitResult> = self.threads.iter().map(answer).collect();
         answers.into_iter().collect()
     }
 }
 
 /// Calls once. What are several calls for the library begins together.
-fn ask(api: &Nccl, part: &RankPart) -> Done {
+fn ask(api: &Nccl, part: &RankPart) -> UnitResult {
     // SAFETY: whoever started this thread keeps buffers, communicator and stream until it has ended, and `kernel` has checked
     // their sizes.
     let enqueue = || unsafe { part.enqueue(api) };

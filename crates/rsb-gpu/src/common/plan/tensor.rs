@@ -1,6 +1,6 @@
 //! Plans of operations on tensors.
 
-use super::{Argument, DeviceError, LaunchPlan, Planner, SHARING_BLOCKS_PER_UNIT, provider, unsupported};
+use super::{Argument, DeviceError, LaunchPlan, Planner, SHARING_BLOCKS_PER_UNIT, provider, unsupported_error};
 use rsb_device::held::convolution_sizes;
 use rsb_device::operation::{
     Attention, Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp,
@@ -33,7 +33,7 @@ impl Planner<'_> {
         };
         let mut arguments: Vec<Argument> = (0..=op.op.inputs()).map(Buffer).collect();
         arguments.push(Count(op.elements));
-        self.strided(stem, Some(op.dtype), arguments, op.dtype.bytes(op.elements).div_ceil(16))
+        self.plan_strided(stem, Some(op.dtype), arguments, op.dtype.bytes(op.elements).div_ceil(16))
     }
 
     pub(super) fn reduce(&self, op: Reduce) -> Result<LaunchPlan, DeviceError> {
@@ -46,7 +46,7 @@ impl Planner<'_> {
             ReduceOp::Max => ("rsb_max", largest()),
             ReduceOp::Argmax => ("rsb_argmax", largest()),
         };
-        self.strided(stem, Some(op.dtype), arguments, op.dtype.bytes(op.elements).div_ceil(16))
+        self.plan_strided(stem, Some(op.dtype), arguments, op.dtype.bytes(op.elements).div_ceil(16))
     }
 
     pub(super) fn normalize(&self, op: &Normalize) -> Result<LaunchPlan, DeviceError> {
@@ -68,7 +68,7 @@ impl Planner<'_> {
     pub(super) fn attention(&self, op: &Attention) -> Result<LaunchPlan, DeviceError> {
         op.check()?;
         if op.head_dim > WIDEST_HEAD {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 &format!("attention in one kernel of heads of {}", op.head_dim),
                 format!("shared memory has room for queries and keys of {WIDEST_HEAD}"),
                 "choose attention=staged, or shorter heads",
@@ -86,7 +86,7 @@ impl Planner<'_> {
         self.exactly(stem, Some(op.dtype), arguments, blocks.min(1 << 30) as u32)
     }
 
-    pub(super) fn quantized(&self, op: &QuantizedProduct) -> Result<LaunchPlan, DeviceError> {
+    pub(super) fn quantized_product(&self, op: &QuantizedProduct) -> Result<LaunchPlan, DeviceError> {
         op.check()?;
         let sizes = [op.m, op.n, op.k, op.group, op.weights.bits()];
         let arguments = (0..4).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
@@ -100,7 +100,7 @@ impl Planner<'_> {
 
     pub(super) fn rearrange(&self, op: &Rearrange) -> Result<LaunchPlan, DeviceError> {
         if !op.fits() {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 "rearrange",
                 "its rows do not fit where they shall go, or are no pairs to be turned",
                 "choose a larger capacity",
@@ -109,13 +109,13 @@ impl Planner<'_> {
         let sizes = [op.batch, op.rows, op.columns, op.width, op.capacity, op.position];
         let arguments = (0..=op.y_index()).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
         let (stem, each) = if op.rotary { ("rsb_rotate", 2) } else { ("rsb_rearrange", 1) };
-        self.strided(stem, Some(op.dtype), arguments, op.elements() / each)
+        self.plan_strided(stem, Some(op.dtype), arguments, op.elements() / each)
     }
 
     pub(super) fn convolution(&self, op: &Convolution) -> Result<LaunchPlan, DeviceError> {
         let sizes = convolution_sizes(op)?;
         let arguments = (0..3).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
-        self.strided("rsb_convolution", Some(op.dtype), arguments, op.output_elements())
+        self.plan_strided("rsb_convolution", Some(op.dtype), arguments, op.output_elements())
     }
 
     /// The tiled kernel, unless the naive one is asked for or C is smaller than a tile. What is stored narrower than usual
@@ -141,7 +141,7 @@ impl Planner<'_> {
         }
         if naive {
             let elements = op.m.saturating_mul(op.n).saturating_mul(op.batch);
-            return self.strided("rsb_gemm_naive", Some(op.dtype), arguments, elements);
+            return self.plan_strided("rsb_gemm_naive", Some(op.dtype), arguments, elements);
         }
         self.exactly("rsb_gemm_tiled", Some(op.dtype), arguments, tiles(op))
     }

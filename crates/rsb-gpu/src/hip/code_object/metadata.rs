@@ -57,7 +57,7 @@ mod tests {
 
     /// `{"amdhsa.kernels": [{".name": "k", ".vgpr_count": 300, ".group_segment_fixed_size": 70000,
     /// ".wavefront_size": 64, "x": [nil, -1, 1.5]}]}`
-    fn packed() -> Vec<u8> {
+    fn sample_metadata() -> Vec<u8> {
         let text = |text: &str| [&[0xa0 | u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
         [
             vec![0x81],
@@ -102,14 +102,14 @@ mod tests {
 
     #[test]
     fn what_the_compiler_noted_is_read() {
-        let found = kernels(&file(&packed()));
+        let found = kernels(&file(&sample_metadata()));
         let expected = KernelNeeds { symbol: "k".into(), registers: 300, shared_bytes: 70_000, wavefront: 64 };
         assert_eq!(found, [expected]);
     }
 
     #[test]
     fn damage_reads_as_nothing() {
-        let whole = file(&packed());
+        let whole = file(&sample_metadata());
         for length in 0..whole.len() {
             // Only a cut in the padding at the end may still hold everything.
             assert!(kernels(&whole[..length]).is_empty() || length + 4 > whole.len(), "{length}");

@@ -4,15 +4,15 @@ use rsb_model::architecture::Architecture;
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::{Gpu, GpuKind, PcieLink};
 
-use super::{About, together};
-use crate::doctor::facts::Facts;
+use super::{GpuFinding, together};
+use crate::doctor::facts::DoctorInput;
 
-type Rule = fn(&Facts, &Gpu) -> Option<About>;
+type Rule = fn(&DoctorInput, &Gpu) -> Option<GpuFinding>;
 
 const RULES: [Rule; 12] =
     [driver, compute_driver, architecture, errors, link, power, clocks, asleep, share, partition, replays, identity];
 
-pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
+pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     let each = RULES.iter().flat_map(|rule| facts.gpus.iter().filter_map(|gpu| Some((gpu, rule(facts, gpu)?))));
     together(each.collect())
 }
@@ -20,24 +20,24 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
 /// What held GPUs back when they were probed, as far as their own record shows it.
 pub(super) fn limits(gpus: &[Gpu]) -> Vec<Finding> {
     const LIMITS: [Rule; 6] = [driver, errors, slow_link, power, clocks, replays];
-    let facts = Facts { has_drm: true, ..Facts::default() };
+    let facts = DoctorInput { has_drm: true, ..DoctorInput::default() };
     let each = LIMITS.iter().flat_map(|rule| gpus.iter().filter_map(|gpu| Some((gpu, rule(&facts, gpu)?))));
     together(each.filter(|(_, about)| about.severity > FindingSeverity::Ok).collect())
 }
 
 /// A link that its driver has slowed while the GPU was idle says nothing about the work that came after.
-fn slow_link(facts: &Facts, gpu: &Gpu) -> Option<About> {
+fn slow_link(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     link(facts, gpu).filter(|_| gpu.pcie.saves_power != Some(true))
 }
 
-fn driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
+fn driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let Some(driver) = gpu.driver.as_deref() else {
         // The compute driver is a part of amdgpu: what it lists is driven. Its tree alone does not tell the version.
         if gpu.kfd_node.is_some() || !facts.has_drm {
             return None;
         }
         let severity = if gpu.is_amd() { FindingSeverity::Error } else { FindingSeverity::Warning };
-        return Some(About::new(
+        return Some(GpuFinding::new(
             severity,
             "no driver is bound",
             "the GPU is on the PCI bus, and no kernel driver has taken it",
@@ -46,27 +46,27 @@ fn driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
     };
     let why = "the kernel driver that computing needs has taken the GPU";
     Some(match gpu.driver_name().unwrap_or_default() {
-        "amdgpu" | "nvidia" | "i915" | "xe" => About::ok(format!("{driver} is bound"), why),
-        "vfio-pci" | "pci-stub" => About::new(
+        "amdgpu" | "nvidia" | "i915" | "xe" => GpuFinding::ok(format!("{driver} is bound"), why),
+        "vfio-pci" | "pci-stub" => GpuFinding::new(
             FindingSeverity::Warning,
             format!("{driver} is bound"),
             "the GPU is set aside for a virtual machine and cannot be used here",
             "give it back to the vendor's driver, or run this in the virtual machine",
         ),
-        "radeon" => About::new(
+        "radeon" => GpuFinding::new(
             FindingSeverity::Warning,
             format!("{driver} is bound"),
             "the old driver cannot compute",
             "start the kernel with `radeon.si_support=0 amdgpu.si_support=1` for a GPU of the Southern Islands (most of the HD 7000), or \
              `radeon.cik_support=0 amdgpu.cik_support=1` for one of the Sea Islands (R7 260, R9 290); ROCm knows neither",
         ),
-        "nouveau" => About::new(
+        "nouveau" => GpuFinding::new(
             FindingSeverity::Note,
             format!("{driver} is bound"),
             "CUDA needs NVIDIA's own driver",
             "install NVIDIA's driver",
         ),
-        _ => About::ok(format!("{driver} is bound"), "a driver that this program has no rule for"),
+        _ => GpuFinding::ok(format!("{driver} is bound"), "a driver that this program has no rule for"),
     })
 }
 
@@ -87,9 +87,12 @@ fn how_to_drive(gpu: &Gpu) -> &'static str {
     }
 }
 
-fn compute_driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
+fn compute_driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     if gpu.kfd_node.is_some() {
-        return Some(About::ok("the compute driver lists it", "KFD, the part of amdgpu that ROCm needs, has taken it"));
+        return Some(GpuFinding::ok(
+            "the compute driver lists it",
+            "KFD, the part of amdgpu that ROCm needs, has taken it",
+        ));
     }
     if gpu.driver_name() != Some("amdgpu") {
         return None;
@@ -99,7 +102,7 @@ fn compute_driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
         return None;
     }
     if facts.has_kfd {
-        return Some(About::new(
+        return Some(GpuFinding::new(
             FindingSeverity::Warning,
             "the compute driver does not list it",
             "KFD knows other nodes and not this GPU: its chip is not supported, or its slot lacks PCIe atomics",
@@ -108,7 +111,7 @@ fn compute_driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
     }
     // A tree that holds the DRM alone says nothing of the compute driver.
     facts.host.as_ref().map(|_| {
-        About::new(
+        GpuFinding::new(
             FindingSeverity::Error,
             "the compute driver is not there",
             "amdgpu is bound, and /sys/class/kfd lists no node: ROCm will find no device",
@@ -117,10 +120,10 @@ fn compute_driver(facts: &Facts, gpu: &Gpu) -> Option<About> {
     })
 }
 
-fn architecture(_: &Facts, gpu: &Gpu) -> Option<About> {
+fn architecture(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let target = gpu.gfx_target.as_deref().filter(|_| gpu.is_amd())?;
     let reason = Architecture::find(target).err()?;
-    Some(About::new(
+    Some(GpuFinding::new(
         FindingSeverity::Note,
         format!("{target} is not in the table of architectures"),
         "its peaks are not known, so that nothing is compared with them",
@@ -128,50 +131,50 @@ fn architecture(_: &Facts, gpu: &Gpu) -> Option<About> {
     ))
 }
 
-fn errors(_: &Facts, gpu: &Gpu) -> Option<About> {
+fn errors(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let ecc = gpu.ecc.as_ref()?;
     let blocks: Vec<&str> = ecc.blocks.keys().map(String::as_str).collect();
     let total = ecc.total;
     let watch =
         "note the figure and look again after a day of load; one that grows means a failing GPU: have it replaced";
     Some(if total.uncorrectable > 0 {
-        About::new(
+        GpuFinding::new(
             FindingSeverity::Error,
             format!("{} memory errors were not corrected", total.uncorrectable),
             format!("data were lost since the driver was loaded, in {}", blocks.join(", ")),
             "reset the GPU (`sudo amd-smi reset --gpureset`) or restart the machine; have the GPU replaced when it comes again",
         )
     } else if total.correctable + total.deferred > 0 {
-        About::new(
+        GpuFinding::new(
             FindingSeverity::Note,
             format!("{} memory errors were corrected or set aside", total.correctable + total.deferred),
             format!("counted since the driver was loaded, in {}", blocks.join(", ")),
             watch,
         )
     } else {
-        About::ok("no memory errors", "every counter of the driver reads zero")
+        GpuFinding::ok("no memory errors", "every counter of the driver reads zero")
     })
 }
 
-fn link(_: &Facts, gpu: &Gpu) -> Option<About> {
+fn link(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     // Inside of a CPU there is no slot.
     if gpu.kind == Some(GpuKind::Integrated) {
         return None;
     }
     let (now, max) = gpu.pcie.now.zip(gpu.pcie.max)?;
     if now.gb_s >= max.gb_s {
-        return Some(About::ok(format!("its link runs at {}", shown(now)), "as fast as GPU and slot allow"));
+        return Some(GpuFinding::ok(format!("its link runs at {}", format_link(now)), "as fast as GPU and slot allow"));
     }
-    let what = format!("its link runs at {} of {}", shown(now), shown(max));
+    let what = format!("its link runs at {} of {}", format_link(now), format_link(max));
     Some(if gpu.pcie.saves_power == Some(true) {
-        About::new(
+        GpuFinding::new(
             FindingSeverity::Note,
             what,
             "the driver has slowed the link of an idle GPU to save power",
             "look again under load; nothing is wrong when it is fast then",
         )
     } else {
-        About::new(
+        GpuFinding::new(
             FindingSeverity::Warning,
             what,
             "transfers between CPU and GPU are that much slower than they could be",
@@ -180,14 +183,14 @@ fn link(_: &Facts, gpu: &Gpu) -> Option<About> {
     })
 }
 
-fn shown(link: PcieLink) -> String {
+fn format_link(link: PcieLink) -> String {
     format!("{} GT/s x{} ({:.1} GB/s)", link.gt_s, link.width, link.gb_s)
 }
 
-fn power(_: &Facts, gpu: &Gpu) -> Option<About> {
+fn power(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let (cap, default) = gpu.power_cap_w.zip(gpu.power_cap_default_w)?;
     (cap < default).then(|| {
-        About::new(
+        GpuFinding::new(
             FindingSeverity::Note,
             format!("its power is capped at {cap:.0} W of {default:.0} W"),
             "somebody has lowered it; results stay below those of a GPU as delivered",
@@ -204,9 +207,9 @@ fn how_to_raise(gpu: &Gpu) -> &'static str {
     }
 }
 
-fn clocks(_: &Facts, gpu: &Gpu) -> Option<About> {
+fn clocks(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let level = gpu.performance_level.as_deref().filter(|level| *level != "auto")?;
-    Some(About::new(
+    Some(GpuFinding::new(
         FindingSeverity::Note,
         format!("its clocks are set by hand ({level})"),
         "the driver does not choose the clocks by itself; results may be lower, or steadier, than those of others",
@@ -214,9 +217,9 @@ fn clocks(_: &Facts, gpu: &Gpu) -> Option<About> {
     ))
 }
 
-fn asleep(_: &Facts, gpu: &Gpu) -> Option<About> {
+fn asleep(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     (gpu.asleep == Some(true)).then(|| {
-        About::new(
+        GpuFinding::new(
             FindingSeverity::Note,
             "it sleeps",
             "its link, clocks and sensors were not asked, because that would wake it",
@@ -225,9 +228,9 @@ fn asleep(_: &Facts, gpu: &Gpu) -> Option<About> {
     })
 }
 
-fn share(_: &Facts, gpu: &Gpu) -> Option<About> {
+fn share(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     (gpu.virtual_function == Some(true)).then(|| {
-        About::new(
+        GpuFinding::new(
             FindingSeverity::Note,
             "it is a virtual function",
             "this guest has a share of a GPU, and others may load the rest of it",
@@ -236,9 +239,9 @@ fn share(_: &Facts, gpu: &Gpu) -> Option<About> {
     })
 }
 
-fn partition(_: &Facts, gpu: &Gpu) -> Option<About> {
+fn partition(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let mode = gpu.partition.as_deref().filter(|mode| !mode.starts_with("SPX"))?;
-    Some(About::new(
+    Some(GpuFinding::new(
         FindingSeverity::Note,
         format!("it is split ({mode})"),
         "each part is a device of its own, with its own compute units and memory",
@@ -246,11 +249,11 @@ fn partition(_: &Facts, gpu: &Gpu) -> Option<About> {
     ))
 }
 
-fn replays(_: &Facts, gpu: &Gpu) -> Option<About> {
+fn replays(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     /// A few happen on every start.
     const MANY: u64 = 100;
     let count = gpu.pcie.replays.filter(|count| *count >= MANY)?;
-    Some(About::new(
+    Some(GpuFinding::new(
         FindingSeverity::Warning,
         format!("{count} packets had to be sent again"),
         "the link between CPU and GPU is disturbed",
@@ -258,9 +261,9 @@ fn replays(_: &Facts, gpu: &Gpu) -> Option<About> {
     ))
 }
 
-fn identity(_: &Facts, gpu: &Gpu) -> Option<About> {
+fn identity(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     (gpu.is_amd() && gpu.name.is_none() && gpu.gfx_target.is_none()).then(|| {
-        About::new(
+        GpuFinding::new(
             FindingSeverity::Note,
             "neither its name nor its instruction set is known",
             "the driver tells neither, and the table of PCI ids does not hold this GPU",

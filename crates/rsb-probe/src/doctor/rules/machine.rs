@@ -4,12 +4,12 @@ use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::{Gpu, GpuKind};
 
 use super::numbers;
-use crate::doctor::facts::{Access, DeviceFile, Facts, HostFacts};
+use crate::doctor::facts::{Access, DeviceFile, DoctorInput, HostFacts};
 
-pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
+pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(no_gpu(facts));
-    found.extend(shadowed(facts));
+    found.extend(check_device_order(facts));
     found.extend(memory_behind_iommu(facts));
     if facts.host.is_none() && !facts.gpus.is_empty() {
         found.push(Finding::new(
@@ -27,7 +27,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     found
 }
 
-fn no_gpu(facts: &Facts) -> Option<Finding> {
+fn no_gpu(facts: &DoctorInput) -> Option<Finding> {
     let cure = if facts.host.is_some() {
         "nothing, if this machine has none: everything else runs on the CPU; in a virtual machine or container, \
          pass the GPU through (for containers: --device /dev/kfd --device /dev/dri)"
@@ -46,7 +46,7 @@ fn no_gpu(facts: &Facts) -> Option<Finding> {
 }
 
 /// HIP numbers its devices as the compute driver does. A part of the CPU that comes first is what programs take.
-fn shadowed(facts: &Facts) -> Option<Finding> {
+fn check_device_order(facts: &DoctorInput) -> Option<Finding> {
     let mut devices: Vec<&Gpu> = facts.gpus.iter().filter(|gpu| gpu.kfd_node.is_some()).collect();
     devices.sort_by_key(|gpu| gpu.kfd_node);
     let of = |kind| devices.iter().any(|gpu| gpu.kind == Some(kind));
@@ -77,7 +77,7 @@ fn shadowed(facts: &Facts) -> Option<Finding> {
 }
 
 /// GPUs reach each other and the memory of the machine through the IOMMU, where it translates.
-fn memory_behind_iommu(facts: &Facts) -> Option<Finding> {
+fn memory_behind_iommu(facts: &DoctorInput) -> Option<Finding> {
     let gpus = facts.gpus.iter().filter(|gpu| gpu.is_amd() && gpu.kind == Some(GpuKind::Discrete));
     let behind: Vec<u32> = gpus
         .filter(|gpu| gpu.iommu.as_deref().is_some_and(|kind| kind.starts_with("DMA")))
@@ -93,7 +93,7 @@ fn memory_behind_iommu(facts: &Facts) -> Option<Finding> {
     })
 }
 
-fn devices(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
+fn devices(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     let driven: Vec<&Gpu> = facts.gpus.iter().filter(|gpu| gpu.driver_name() == Some("amdgpu")).collect();
     if driven.is_empty() {
         return Vec::new();
@@ -144,7 +144,7 @@ fn no_access(file: &DeviceFile, user: &str) -> Finding {
 }
 
 /// `HSA_OVERRIDE_GFX_VERSION` makes ROCm take a GPU for another.
-fn disguise(facts: &Facts, host: &HostFacts) -> Option<Finding> {
+fn disguise(facts: &DoctorInput, host: &HostFacts) -> Option<Finding> {
     let set = host.variable("HSA_OVERRIDE_GFX_VERSION")?;
     let parts: Vec<u32> = set.split('.').map_while(|part| part.parse().ok()).collect();
     let claimed = match parts.as_slice() {
@@ -179,7 +179,7 @@ fn disguise(facts: &Facts, host: &HostFacts) -> Option<Finding> {
     ))
 }
 
-fn visibility(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
+fn visibility(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     if !facts.gpus.iter().any(Gpu::is_amd) {
         return Vec::new();
     }

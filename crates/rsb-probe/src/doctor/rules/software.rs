@@ -6,16 +6,16 @@ use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::{Gpu, GpuKind};
 use rsb_model::rocm::{RocmInstallation, RocmSource};
 
-use super::{About, together};
-use crate::doctor::facts::{Facts, HostFacts, Library};
+use super::{GpuFinding, together};
+use crate::doctor::facts::{DoctorInput, HostFacts, Library};
 
 const INSTALL: &str = "install ROCm from AMD's packages or the distribution's, or a framework that brings it along";
 
-pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
+pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     let Some(host) = &facts.host else { return Vec::new() };
     let mut found = libraries(facts, host);
     found.extend(several(host));
-    found.extend(host.installations.iter().filter_map(mixed));
+    found.extend(host.installations.iter().filter_map(check_mixed_releases));
     found.extend(torn(host));
     found.extend(remnants(host));
     found.extend(stale(host));
@@ -24,11 +24,11 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
 }
 
 /// Whether there is a GPU that ROCm could use.
-fn wants_rocm(facts: &Facts) -> bool {
+fn wants_rocm(facts: &DoctorInput) -> bool {
     facts.gpus.iter().any(Gpu::is_amd)
 }
 
-fn libraries(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
+fn libraries(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     let has = |name: &str| host.library(name);
     let place = |library: &Library| library.path.clone().unwrap_or_default();
     let Some(hip) = has("libamdhip64") else {
@@ -75,7 +75,7 @@ fn libraries(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
     found
 }
 
-fn without_hip(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
+fn without_hip(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     let others: Vec<&str> =
         host.libraries.iter().filter(|library| library.path.is_some()).map(|library| library.name.as_str()).collect();
     let in_python = host.installations.iter().find(|one| one.source == RocmSource::Wheel);
@@ -140,7 +140,7 @@ fn several(host: &HostFacts) -> Option<Finding> {
 }
 
 /// Components of one installation that come from another release.
-fn mixed(one: &RocmInstallation) -> Option<Finding> {
+fn check_mixed_releases(one: &RocmInstallation) -> Option<Finding> {
     let release = release(one.version.as_deref()?)?;
     let strangers: Vec<String> = one
         .components
@@ -238,12 +238,12 @@ fn count(libraries: usize) -> String {
 }
 
 /// rocBLAS ends the whole process when it has no kernels for the GPU.
-fn kernels(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
+fn kernels(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     let Some(blas) = host.library("librocblas") else { return Vec::new() };
     let gpus = facts.gpus.iter().filter(|gpu| gpu.is_amd()).filter_map(|gpu| Some((gpu, gpu.gfx_target.as_deref()?)));
     let about = |gpu: &Gpu, target: &str| {
         if blas.targets.iter().any(|known| covers(known, target)) {
-            return About::ok(format!("rocBLAS has kernels for {target}"), blas.path.clone().unwrap_or_default());
+            return GpuFinding::ok(format!("rocBLAS has kernels for {target}"), blas.path.clone().unwrap_or_default());
         }
         let severity =
             if gpu.kind == Some(GpuKind::Integrated) { FindingSeverity::Warning } else { FindingSeverity::Error };
@@ -252,7 +252,7 @@ fn kernels(facts: &Facts, host: &HostFacts) -> Vec<Finding> {
         } else {
             format!("it has them for {}", blas.targets.join(", "))
         };
-        About::new(
+        GpuFinding::new(
             severity,
             format!("rocBLAS has no kernels for {target}"),
             format!("{known}; a program that calls it on this GPU is aborted"),

@@ -64,7 +64,7 @@ fn installation(version: &str, path: &str, components: &[(&str, &str)]) -> RocmI
 }
 
 /// A machine on which nothing is wrong.
-fn healthy() -> Facts {
+fn healthy() -> DoctorInput {
     let host = HostFacts {
         user: "ada".into(),
         devices: vec![device("/dev/kfd", Access::Granted), device("/dev/dri/renderD128", Access::Granted)],
@@ -81,18 +81,18 @@ fn healthy() -> Facts {
         )],
         ..HostFacts::default()
     };
-    Facts { gpus: vec![gpu()], has_kfd: true, has_drm: true, host: Some(host), ..Facts::default() }
+    DoctorInput { gpus: vec![gpu()], has_kfd: true, has_drm: true, host: Some(host), ..DoctorInput::default() }
 }
 
 /// Findings that are not fine, after `change` to a healthy machine.
-fn wrong(change: impl FnOnce(&mut Facts)) -> Vec<Finding> {
+fn wrong(change: impl FnOnce(&mut DoctorInput)) -> Vec<Finding> {
     let mut facts = healthy();
     change(&mut facts);
     findings(&facts).into_iter().filter(|finding| finding.severity != FindingSeverity::Ok).collect()
 }
 
 /// That `change` gives one finding: its severity, and words in what, why and cure.
-fn check(change: impl FnOnce(&mut Facts), severity: FindingSeverity, words: [&str; 3]) {
+fn check(change: impl FnOnce(&mut DoctorInput), severity: FindingSeverity, words: [&str; 3]) {
     let found = wrong(change);
     let [one] = found.as_slice() else { panic!("{words:?}: {found:#?}") };
     assert_eq!(one.severity, severity, "{one:?}");
@@ -102,19 +102,19 @@ fn check(change: impl FnOnce(&mut Facts), severity: FindingSeverity, words: [&st
     }
 }
 
-fn with_gpu(change: impl FnOnce(&mut Gpu)) -> impl FnOnce(&mut Facts) {
+fn with_gpu(change: impl FnOnce(&mut Gpu)) -> impl FnOnce(&mut DoctorInput) {
     move |facts| change(&mut facts.gpus[0])
 }
 
-fn host(change: impl FnOnce(&mut HostFacts)) -> impl FnOnce(&mut Facts) {
+fn host(change: impl FnOnce(&mut HostFacts)) -> impl FnOnce(&mut DoctorInput) {
     move |facts| change(facts.host.as_mut().unwrap())
 }
 
-fn remove(name: &'static str) -> impl FnOnce(&mut Facts) {
+fn remove(name: &'static str) -> impl FnOnce(&mut DoctorInput) {
     host(move |host| host.libraries.iter_mut().filter(|one| one.name == name).for_each(|one| one.path = None))
 }
 
-fn set(name: &'static str, value: &'static str) -> impl FnOnce(&mut Facts) {
+fn set(name: &'static str, value: &'static str) -> impl FnOnce(&mut DoctorInput) {
     host(move |host| drop(host.variables.insert(name.into(), value.into())))
 }
 
@@ -136,7 +136,7 @@ fn gpus() {
     let undriven = |id: &str| {
         let id = (!id.is_empty()).then(|| id.to_owned());
         let beside = Gpu { index: 1, pci_id: id, kind: Some(GpuKind::Discrete), ..Gpu::default() };
-        move |facts: &mut Facts| facts.gpus.push(beside)
+        move |facts: &mut DoctorInput| facts.gpus.push(beside)
     };
     for (id, cure) in [
         ("10de:2335", "modprobe nvidia`"),
@@ -201,7 +201,9 @@ fn unread(place: &str, answer: Answer) -> UnreadGpu {
 fn gpus_that_were_not_read() {
     use Answer::{Denied, Failed, Late};
     let add = |places: &'static [(&'static str, Answer)]| {
-        move |facts: &mut Facts| facts.unread_gpus.extend(places.iter().map(|(place, answer)| unread(place, *answer)))
+        move |facts: &mut DoctorInput| {
+            facts.unread_gpus.extend(places.iter().map(|(place, answer)| unread(place, *answer)));
+        }
     };
     let error = FindingSeverity::Error;
     check(add(&[("card0", Late)]), error, ["card0 does not answer", "asked for its clocks, there was no", "dmesg"]);
@@ -212,10 +214,10 @@ fn gpus_that_were_not_read() {
         FindingSeverity::Note,
         ["node 2, node 3 and node 4 are not shown here", "container", "--device"],
     );
-    let alone = findings(&Facts { unread_gpus: vec![unread("card0", Late)], ..Facts::default() });
+    let alone = findings(&DoctorInput { unread_gpus: vec![unread("card0", Late)], ..DoctorInput::default() });
     assert!(alone.iter().all(|finding| !finding.what.contains("no GPU")), "{alone:#?}");
     // The GPU's own node may be what does not answer: that it is not listed follows not.
-    let apart = |facts: &mut Facts| {
+    let apart = |facts: &mut DoctorInput| {
         facts.gpus[0].kfd_node = None;
         facts.unread_gpus = vec![unread("node 1", Late)];
     };
@@ -225,7 +227,7 @@ fn gpus_that_were_not_read() {
 #[test]
 fn a_tree_alone_is_judged_by_what_it_tells() {
     let only = |has_kfd, has_drm, gpu: Gpu| {
-        let found = findings(&Facts { gpus: vec![gpu], has_kfd, has_drm, ..Facts::default() });
+        let found = findings(&DoctorInput { gpus: vec![gpu], has_kfd, has_drm, ..DoctorInput::default() });
         let (first, rest) = found.split_first().unwrap();
         assert_eq!((first.severity, first.what.as_str()), (FindingSeverity::Note, "only a tree was examined"));
         rest.to_vec()
@@ -238,7 +240,7 @@ fn a_tree_alone_is_judged_by_what_it_tells() {
     );
     let drm = Gpu { kfd_node: None, ..gpu() };
     assert!(only(false, true, drm).iter().all(|finding| finding.severity == FindingSeverity::Ok));
-    let none = findings(&Facts { has_drm: true, ..Facts::default() });
+    let none = findings(&DoctorInput { has_drm: true, ..DoctorInput::default() });
     assert!(
         none.len() == 1 && none[0].severity == FindingSeverity::Note && none[0].what.contains("no GPU"),
         "{none:?}"
@@ -248,7 +250,7 @@ fn a_tree_alone_is_judged_by_what_it_tells() {
 #[test]
 fn a_machine_without_a_gpu_is_no_error() {
     let bare = HostFacts { user: "ada".into(), ..HostFacts::default() };
-    let found = findings(&Facts { has_drm: true, host: Some(bare), ..Facts::default() });
+    let found = findings(&DoctorInput { has_drm: true, host: Some(bare), ..DoctorInput::default() });
     assert!(found.len() == 1 && found[0].severity == FindingSeverity::Note, "{found:?}");
     assert!(found[0].cure.as_deref().is_some_and(|cure| cure.contains("runs on the CPU")));
     let with_rocm = wrong(|facts| facts.gpus.clear());
@@ -258,7 +260,7 @@ fn a_machine_without_a_gpu_is_no_error() {
 
 #[test]
 fn the_cpus_own_graphics() {
-    let both = |facts: &mut Facts| {
+    let both = |facts: &mut DoctorInput| {
         facts.gpus.push(integrated());
         let host = facts.host.as_mut().unwrap();
         host.devices.push(device("/dev/dri/renderD129", Access::Granted));
@@ -418,7 +420,7 @@ fn kernels() {
 
 #[test]
 fn what_holds_for_several_gpus_is_said_once() {
-    let two = findings(&Facts {
+    let two = findings(&DoctorInput {
         gpus: (0..4).map(|index| Gpu { index, ..gpu() }).chain([integrated()]).collect(),
         ..healthy()
     });

@@ -4,10 +4,10 @@ use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::gpu::{Answer, UnreadGpu};
 
 use crate::HANG_LIMIT;
-use crate::doctor::facts::Facts;
+use crate::doctor::facts::DoctorInput;
 
 /// One finding for all GPUs with the same answer to the same question.
-pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
+pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     let mut groups: Vec<(&UnreadGpu, Vec<&str>)> = Vec::new();
     for gpu in &facts.unread_gpus {
         match groups.iter_mut().find(|(first, _)| first.answer == gpu.answer && first.asked == gpu.asked) {
@@ -19,7 +19,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
 }
 
 fn finding(first: &UnreadGpu, places: &[&str]) -> Finding {
-    let what = format!("{} {}", listed(places), first.answer.said(places.len()));
+    let what = format!("{} {}", join_with_and(places), first.answer.describe(places.len()));
     match first.answer {
         Answer::Late => Finding::new(
             FindingSeverity::Error,
@@ -51,7 +51,7 @@ const PROBLEM: &str = "look for the GPU in `sudo dmesg`; reset it (`sudo amd-smi
                         replaced";
 
 /// `card0`, `card0 and card1`, `card0, card1 and card2`.
-fn listed(places: &[&str]) -> String {
+fn join_with_and(places: &[&str]) -> String {
     match places {
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => places.concat(),

@@ -2,7 +2,7 @@ use rsb_model::record::Comparison;
 use rsb_model::{Environment, RunId};
 
 use super::*;
-use crate::gate::testing::measured;
+use crate::gate::testing::measured_case;
 use crate::rng::Rng;
 
 /// Samples in each process of the pairs below.
@@ -21,7 +21,7 @@ fn run(pairs: usize, seed: u64, interrupted: f64, level: impl Fn(usize) -> f64) 
     };
     let samples = (0..pairs).map(&mut process).collect();
     let mut run = Run::begin(RunId("side".to_owned()), Timestamp::UNIX_EPOCH, "test", "quick", Environment::default());
-    run.keep(measured("made", samples));
+    run.keep(measured_case("made", samples));
     run
 }
 

@@ -14,16 +14,16 @@ fn suite(cases: usize, seed: u64, slowed: impl Fn(usize) -> f64) -> Vec<Question
     (0..cases).map(series).collect()
 }
 
-fn judged(questions: &[Question]) -> Judged {
+fn judged(questions: &[Question]) -> HistoryVerdicts {
     judge(questions, &Rule::default(), ErrorRates::USUAL)
 }
 
-fn regressed(judged: &Judged) -> Vec<usize> {
+fn regressed(judged: &HistoryVerdicts) -> Vec<usize> {
     let each = judged.each.iter().enumerate();
     each.filter(|(_, found)| found.verdict == Verdict::Regressed).map(|(at, _)| at).collect()
 }
 
-fn is_green(judged: &Judged) -> bool {
+fn is_green(judged: &HistoryVerdicts) -> bool {
     let all = judged.each.iter().chain(judged.common.as_ref().map(|(_, found)| found));
     all.into_iter().all(|found| matches!(found.verdict, Verdict::Unchanged | Verdict::Improved))
 }

@@ -12,7 +12,7 @@ const GONE: f64 = 6.0;
 
 /// `values`, each brought back to the median of itself and the `half` points on either side where it lies far from it
 /// (Hampel). A level that holds for more than `half` points keeps its place: at its edge most of a window is on its side.
-pub(super) fn clipped(values: &[f64], half: usize) -> Vec<f64> {
+pub(super) fn clip_outliers(values: &[f64], half: usize) -> Vec<f64> {
     let n = values.len();
     let mut window = SortedWindow::default();
     values.iter().take(half).for_each(|value| window.insert(*value));

@@ -9,7 +9,7 @@ const ROUNDING: f64 = 1e-20;
 
 /// What a change must reach.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bar {
+pub(super) struct ChangeCriterion {
     /// Points on each side.
     pub(super) min_size: usize,
     /// Chance of such a change where there is none, at most.
@@ -26,7 +26,7 @@ struct Tested {
 
 /// Those of `starts` that stand, each with the logarithm of its chance. What does not stand is left out, the weakest of
 /// its neighbors first, and the rest moved to their best places.
-pub(super) fn confirmed(sums: &Sums, mut starts: Vec<usize>, bar: Bar) -> Vec<(usize, f64)> {
+pub(super) fn confirm_starts(sums: &Sums, mut starts: Vec<usize>, bar: ChangeCriterion) -> Vec<(usize, f64)> {
     loop {
         let tests = tests(sums, &starts, bar.min_size);
         let fails = |at: usize| tests[at].ln_chance > bar.chance.ln();
@@ -41,18 +41,18 @@ pub(super) fn confirmed(sums: &Sums, mut starts: Vec<usize>, bar: Bar) -> Vec<(u
         let gone: Vec<usize> = failing.into_iter().filter(|&at| at == weakest || is_weakest(at)).collect();
         let left = starts.iter().enumerate().filter(|(at, _)| gone.binary_search(at).is_err());
         starts = left.map(|(_, start)| *start).collect();
-        moved(sums, &mut starts, bar.min_size);
+        refine_starts(sums, &mut starts, bar.min_size);
     }
 }
 
 /// The chance of the best split of all points into two.
-pub(super) fn best_chance(sums: &Sums, bar: Bar) -> f64 {
+pub(super) fn best_chance(sums: &Sums, bar: ChangeCriterion) -> f64 {
     let n = sums.len();
     if n < 2 * bar.min_size {
         return 1.0;
     }
     let mut starts = [n / 2];
-    moved(sums, &mut starts, bar.min_size);
+    refine_starts(sums, &mut starts, bar.min_size);
     tests(sums, &starts, bar.min_size).first().map_or(1.0, |test| test.ln_chance.exp())
 }
 
@@ -74,7 +74,7 @@ fn tests(sums: &Sums, starts: &[usize], min_size: usize) -> Vec<Tested> {
 }
 
 /// Moves each start to the best place between its neighbors.
-fn moved(sums: &Sums, starts: &mut [usize], min_size: usize) {
+fn refine_starts(sums: &Sums, starts: &mut [usize], min_size: usize) {
     let mut from = 0;
     for at in 0..starts.len() {
         let to = starts.get(at + 1).copied().unwrap_or(sums.len());

@@ -23,7 +23,7 @@ use rsb_model::record::LevelPart;
 use super::monotone::middle;
 use super::settings::{ChangeMethod, TrendSettings};
 use crate::estimate::{MAD_TO_SIGMA, mean, median};
-use confirm::Bar;
+use confirm::ChangeCriterion;
 use levels::{Sums, ends};
 pub use two_levels::LevelPair;
 
@@ -101,9 +101,9 @@ pub fn detect(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
 /// The changes of a series whose points stand around one level at a time.
 fn in_one_level(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
     let tame = without_outliers(values, settings);
-    let mut found = stepped(values, &tame, settings.change_chance(), settings);
+    let mut found = find_steps(values, &tame, settings.change_chance(), settings);
     let level_from = found.confirmed.last().map_or(0, |change| change.index);
-    found.suspected = newest::suspected(values, &tame, level_from, found.correlation, settings);
+    found.suspected = newest::find_suspected_change(values, &tame, level_from, found.correlation, settings);
     if level_from > 0 {
         found.two_levels = values.get(level_from..).and_then(LevelPair::find);
     }
@@ -112,7 +112,7 @@ fn in_one_level(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
 
 /// `values` with outliers brought back to what their neighbors do.
 pub(super) fn without_outliers(values: &[f64], settings: &TrendSettings) -> Vec<f64> {
-    clip::clipped(values, settings.min_size.max(2))
+    clip::clip_outliers(values, settings.min_size.max(2))
 }
 
 /// The newest points against the whole series before them, as if nothing else had changed.
@@ -120,7 +120,7 @@ pub(super) fn suspected_alone(values: &[f64], settings: &TrendSettings) -> Optio
     if settings.method == ChangeMethod::Off || LevelPair::find(values).is_some() {
         return None;
     }
-    newest::suspected(values, &without_outliers(values, settings), 0, 0.0, settings)
+    newest::find_suspected_change(values, &without_outliers(values, settings), 0, 0.0, settings)
 }
 
 /// A change of one part of two levels.
@@ -140,9 +140,9 @@ fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) ->
         let positions = levels.positions(upper);
         let own: Vec<f64> = positions.iter().map(|&at| values[at]).collect();
         let tame = without_outliers(&own, settings);
-        let of_part = stepped(&own, &tame, bar, settings);
+        let of_part = find_steps(&own, &tame, bar, settings);
         let level_from = of_part.confirmed.last().map_or(0, |change| change.index);
-        let suspected = newest::suspected(&own, &tame, level_from, of_part.correlation, settings);
+        let suspected = newest::find_suspected_change(&own, &tame, level_from, of_part.correlation, settings);
         let placed = |change: DetectedChange| PartChange {
             from: change.index.checked_sub(1).map_or(0, |before| positions[before] + 1),
             change: DetectedChange { index: positions[change.index], part: Some(part), ..change },
@@ -155,7 +155,7 @@ fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) ->
         found.correlation = found.correlation.max(of_part.correlation);
     }
     let shares: Vec<f64> = levels.is_upper.iter().map(|&is_upper| f64::from(u8::from(is_upper))).collect();
-    let of_share = stepped(&shares, &shares, bar, settings);
+    let of_share = find_steps(&shares, &shares, bar, settings);
     found.chance = found.chance.min(PARTS * of_share.chance);
     found.correlation = found.correlation.max(of_share.correlation);
     changes.extend(of_share_in(values, &of_share.confirmed));
@@ -189,11 +189,11 @@ fn of_share_in(values: &[f64], changes: &[DetectedChange]) -> Vec<PartChange> {
 
 /// The changes in `values` that are found in `tame`, which is `values` without outliers, and that are as rare as `chance` in
 /// a random order of `values`.
-fn stepped(values: &[f64], tame: &[f64], chance: f64, settings: &TrendSettings) -> DetectedChanges {
+fn find_steps(values: &[f64], tame: &[f64], chance: f64, settings: &TrendSettings) -> DetectedChanges {
     let mut found = DetectedChanges::NONE;
     let min_size = settings.min_size.max(2);
-    let Some(sums) = prepared(tame) else { return found };
-    let bar = Bar { min_size, chance };
+    let Some(sums) = normalized_sums(tame) else { return found };
+    let bar = ChangeCriterion { min_size, chance };
     let mut cut = cut(&sums, bar, settings.method);
     let starts = |cut: &[(usize, f64)]| cut.iter().map(|&(start, _)| start).collect::<Vec<usize>>();
     found.correlation = correlation(&sums, &starts(&cut));
@@ -206,7 +206,7 @@ fn stepped(values: &[f64], tame: &[f64], chance: f64, settings: &TrendSettings) 
         }
         lasting(values, &mut cut, cautious, min_size);
     }
-    found.confirmed = told(values, &cut);
+    found.confirmed = build_changes(values, &cut);
     if found.confirmed.last().is_some_and(|last| !stands(values, last, min_size)) {
         found.confirmed.pop();
     }
@@ -231,7 +231,7 @@ fn lasting(values: &[f64], cut: &mut Vec<(usize, f64)>, correlation: f64, min_si
 }
 
 /// The sums of values without outliers, about 0 and of unit size. `None` where there is one level and nothing else.
-fn prepared(tame: &[f64]) -> Option<Sums> {
+fn normalized_sums(tame: &[f64]) -> Option<Sums> {
     let center = middle(tame.to_vec())?;
     let size = tame.iter().map(|value| (value - center).abs()).fold(0.0, f64::max);
     // What rounding does to equal figures is no change of them.
@@ -240,7 +240,7 @@ fn prepared(tame: &[f64]) -> Option<Sums> {
 }
 
 /// Where levels begin, the first one left out, each with the logarithm of its chance.
-fn cut(sums: &Sums, bar: Bar, method: ChangeMethod) -> Vec<(usize, f64)> {
+fn cut(sums: &Sums, bar: ChangeCriterion, method: ChangeMethod) -> Vec<(usize, f64)> {
     let n = sums.len();
     if n < 2 * bar.min_size {
         return Vec::new();
@@ -256,7 +256,7 @@ fn cut(sums: &Sums, bar: Bar, method: ChangeMethod) -> Vec<(usize, f64)> {
     let mut long_run = sums.scatter(0, n) / (n - 1) as f64;
     for round in 0..=ROUNDS {
         let starts = partition::among(sums, &positions, bar.min_size, z * z * long_run.max(NO_VARIANCE));
-        let again = confirm::confirmed(sums, starts, bar);
+        let again = confirm::confirm_starts(sums, starts, bar);
         let is_same = again.iter().map(|cut| cut.0).eq(found.iter().map(|cut| cut.0));
         found = again;
         if found.is_empty() || (is_same && round > 0) {
@@ -289,7 +289,7 @@ pub(super) fn cautious(correlation: f64, n: usize, changes: usize) -> f64 {
     (correlation + (1.0 - correlation * correlation) / n.sqrt() + bias / n).min(MOST_CORRELATION)
 }
 
-fn told(values: &[f64], cut: &[(usize, f64)]) -> Vec<DetectedChange> {
+fn build_changes(values: &[f64], cut: &[(usize, f64)]) -> Vec<DetectedChange> {
     let starts: Vec<usize> = cut.iter().map(|&(start, _)| start).collect();
     let ends = ends(&starts, values.len());
     let level = |pair: &[usize]| values.get(pair[0]..pair[1]).and_then(median).unwrap_or(f64::NAN);

@@ -16,7 +16,7 @@ use crate::trend::settings::TrendSettings;
 const BEFORE: usize = 50;
 
 /// The last points that fit the level from `level_from` on least (`tame` is `values` without outliers), where they fit it with less than the allowed chance. The chance pays for both directions and for how many of the last points are looked at.
-pub(super) fn suspected(
+pub(super) fn find_suspected_change(
     values: &[f64],
     tame: &[f64],
     level_from: usize,

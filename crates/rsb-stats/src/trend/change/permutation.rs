@@ -36,20 +36,20 @@ const RATIO: f64 = 1.15;
 /// share of all permutations that keep the points of the best stretch together.
 pub(super) fn chance(values: &[f64], correlation: f64, min_size: usize) -> f64 {
     let n = values.len();
-    let Some(values) = standardized(values) else { return 1.0 };
+    let Some(values) = standardize(values) else { return 1.0 };
     if n < 2 * min_size {
         return 1.0;
     }
     let mut scan = Scan::new(n, min_size);
     let (observed, length) = scan.largest(&values);
     let mut rng = Rng::new(n as u64);
-    let mut innovations = whitened(&values, correlation);
+    let mut innovations = whiten(&values, correlation);
     let mut shuffled = vec![0.0; n];
     let mut reached = 0;
     let mut all = Vec::with_capacity(ROUNDS);
     for round in 1..=ROUNDS {
         rng.shuffle(&mut innovations);
-        colored(&innovations, correlation, &mut shuffled);
+        unwhiten(&innovations, correlation, &mut shuffled);
         let (statistic, _) = scan.largest(&shuffled);
         all.push(statistic);
         if statistic >= observed - 1e-9 * observed.abs() {
@@ -64,7 +64,7 @@ pub(super) fn chance(values: &[f64], correlation: f64, min_size: usize) -> f64 {
 }
 
 /// `values` around 0 with a mean square of 1, those far off brought back to [`REACH`]. `None` if they do not vary.
-fn standardized(values: &[f64]) -> Option<Vec<f64>> {
+fn standardize(values: &[f64]) -> Option<Vec<f64>> {
     let center = middle(values.to_vec())?;
     let distances: Vec<f64> = values.iter().map(|value| (value - center).abs()).collect();
     let mean_distance = distances.iter().sum::<f64>() / values.len() as f64;
@@ -72,7 +72,7 @@ fn standardized(values: &[f64]) -> Option<Vec<f64>> {
     // If most values are equal, the mean distance stands in for the median one.
     let reach = REACH * if robust > 0.0 { robust } else { mean_distance * MAD_TO_SIGMA };
     let mut held: Vec<f64> = values.iter().map(|value| (value - center).clamp(-reach, reach)).collect();
-    let norm = centered(&mut held);
+    let norm = subtract_mean(&mut held);
     if norm <= 1e-12 * center.abs() || !norm.is_finite() {
         return None;
     }
@@ -83,7 +83,7 @@ fn standardized(values: &[f64]) -> Option<Vec<f64>> {
 }
 
 /// Takes the mean out of `values`; returns the root of their mean square.
-fn centered(values: &mut [f64]) -> f64 {
+fn subtract_mean(values: &mut [f64]) -> f64 {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let mut squares = 0.0;
@@ -95,15 +95,15 @@ fn centered(values: &mut [f64]) -> f64 {
 }
 
 /// What each value adds to what its predecessor foretells, all with the same variance.
-fn whitened(values: &[f64], correlation: f64) -> Vec<f64> {
+fn whiten(values: &[f64], correlation: f64) -> Vec<f64> {
     let fresh = (1.0 - correlation * correlation).sqrt();
     let first = values.first().copied().into_iter();
     let rest = values.windows(2).map(|pair| (pair[1] - correlation * pair[0]) / fresh);
     first.chain(rest).collect()
 }
 
-/// Undoes [`whitened`] into `values`, around 0 with a mean square of 1.
-fn colored(innovations: &[f64], correlation: f64, values: &mut [f64]) {
+/// Undoes [`whiten`] into `values`, around 0 with a mean square of 1.
+fn unwhiten(innovations: &[f64], correlation: f64, values: &mut [f64]) {
     if correlation == 0.0 {
         values.copy_from_slice(innovations);
         return;
@@ -114,7 +114,7 @@ fn colored(innovations: &[f64], correlation: f64, values: &mut [f64]) {
         last = correlation * last + fresh * innovation;
         *value = last;
     }
-    let norm = centered(values);
+    let norm = subtract_mean(values);
     for value in values {
         *value /= norm;
     }
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     /// How many of 400 series have a chance of at most 5 %, where `value` gives the next value.
-    fn rejected(mut value: impl FnMut(&mut Rng) -> f64, correlation: f64) -> usize {
+    fn count_rejections(mut value: impl FnMut(&mut Rng) -> f64, correlation: f64) -> usize {
         let mut rng = Rng::new(3);
         let mut series = |rng: &mut Rng| (0..60).map(|_| value(rng)).collect::<Vec<f64>>();
         (0..400).map(|_| series(&mut rng)).filter(|values| chance(values, correlation, 5) <= 0.05).count()
@@ -227,9 +227,9 @@ mod tests {
         // 20 of 400 are expected; the 99.9 % range of the binomial distribution.
         let range = 7..=36;
         for rejected in [
-            rejected(Rng::normal, 0.0),
-            rejected(|rng| rng.normal().exp(), 0.0),
-            rejected(|rng| f64::from(u8::from(rng.uniform() < 0.3)) + 0.01 * rng.normal(), 0.0),
+            count_rejections(Rng::normal, 0.0),
+            count_rejections(|rng| rng.normal().exp(), 0.0),
+            count_rejections(|rng| f64::from(u8::from(rng.uniform() < 0.3)) + 0.01 * rng.normal(), 0.0),
         ] {
             assert!(range.contains(&rejected), "{rejected} of 400");
         }
@@ -238,7 +238,7 @@ mod tests {
             last = 0.6 * last + 0.8 * rng.normal();
             last
         };
-        let rejected = rejected(autoregression, 0.6);
+        let rejected = count_rejections(autoregression, 0.6);
         assert!(range.contains(&rejected), "{rejected} of 400");
     }
 

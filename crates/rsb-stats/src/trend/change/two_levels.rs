@@ -107,7 +107,7 @@ mod tests {
     use crate::rng::Rng;
 
     /// How many of 500 series of `n` points, each made by `value`, have two levels.
-    fn found(n: usize, value: impl Fn(&mut Rng) -> f64) -> usize {
+    fn count_two_level_series(n: usize, value: impl Fn(&mut Rng) -> f64) -> usize {
         let mut rng = Rng::new(n as u64);
         let mut series = || (0..n).map(|_| value(&mut rng)).collect::<Vec<f64>>();
         (0..500).filter(|_| LevelPair::find(&series()).is_some()).count()
@@ -116,7 +116,9 @@ mod tests {
     #[test]
     fn one_level_is_seldom_taken_for_two() {
         for n in [12, 20, 40, 100] {
-            for found in [found(n, Rng::normal), found(n, |rng| (0.5 * rng.normal()).exp())] {
+            for found in
+                [count_two_level_series(n, Rng::normal), count_two_level_series(n, |rng| (0.5 * rng.normal()).exp())]
+            {
                 assert!(found <= 10, "{n} points: {found} of 500");
             }
         }
@@ -126,7 +128,7 @@ mod tests {
     fn two_levels_in_noise_are_found() {
         let two = |rng: &mut Rng| if rng.uniform() < 0.3 { 130.0 } else { 100.0 } * (1.0 + 0.01 * rng.normal());
         for n in [40, 100] {
-            assert!(found(n, two) >= 490, "{n} points");
+            assert!(count_two_level_series(n, two) >= 490, "{n} points");
         }
     }
 }

@@ -6,7 +6,7 @@ use rsb_model::unit::gigaflops;
 
 use super::Task;
 use crate::benchmark::{Failure, Prepared};
-use crate::data_parallel::{DataParallel, StepShape, Summed};
+use crate::data_parallel::{DataParallel, GradientSync, StepShape};
 use crate::device_group::devices;
 use crate::plausibility::check_compute;
 use crate::timed::check_time;
@@ -24,7 +24,7 @@ impl<'d> Training<'d> {
     /// Allocates, fills, does a step and verifies it.
     pub(super) fn prepare(device: &'d dyn Device, task: Task, count: u32) -> Result<Self, Failure> {
         let shape = task.step(if task.weak { 1 } else { u64::from(count) });
-        let step = DataParallel::prepare(&devices(device, count)?, shape, task.summed(count))?;
+        let step = DataParallel::prepare(&devices(device, count)?, shape, task.gradient_sync(count))?;
         Ok(Self { device, task, count, shape, step })
     }
 }
@@ -44,7 +44,7 @@ impl Prepared for Training<'_> {
         // The whole batch on one GPU, or its part where the batch grows with them.
         let alone = match self.count {
             1 => time_ns,
-            _ => DataParallel::prepare(&[self.device], self.task.step(1), Summed::Never)?.beside(TURNS)?[0],
+            _ => DataParallel::prepare(&[self.device], self.task.step(1), GradientSync::Never)?.beside(TURNS)?[0],
         };
         let speedup = if self.task.weak { parts * alone / time_ns } else { alone / time_ns };
         let [product, sum] = self.step.providers();

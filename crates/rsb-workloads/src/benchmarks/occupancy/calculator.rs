@@ -43,7 +43,7 @@ pub(super) fn prepare<'d>(
         let why = format!("the system does not tell which program this is: {error}");
         Failure::Skipped(Reason::new("compiler", why, "mount /proc"))
     })?;
-    child::compiles(&program, child::AskedCompiler::of(backend, &*compiler), arch, ASKING).map_err(Failure::Skipped)?;
+    child::compiles(&program, child::CompilerQuery::of(backend, &*compiler), arch, ASKING).map_err(Failure::Skipped)?;
     let job = Job::cold(choice.source, arch, Level::O3);
     let code = compiler.compile(&job).map_err(Failure::Failed)?;
     let calculation = Calculation { compiler, code, arch: job.arch, symbol: choice.symbol, block: choice.block_size };

@@ -7,7 +7,7 @@ use rsb_model::Dtype;
 
 use super::super::handle;
 use super::answer;
-use crate::ops::gemm::{Call, Given, Refusal, Scalar};
+use crate::ops::gemm::{Call, MatrixArgument, Refusal, Scalar};
 
 fn scalar(code: c_int) -> Result<Scalar, Refusal> {
     Ok(match code {
@@ -31,13 +31,13 @@ struct Matrix {
 }
 
 impl Matrix {
-    fn given(self, how: c_int) -> Result<Given, Refusal> {
-        Ok(Given {
+    fn to_argument(self, how: c_int) -> Result<MatrixArgument, Refusal> {
+        Ok(MatrixArgument {
             address: handle(self.pointer),
             scalar: scalar(self.dtype)?,
             leading: self.leading,
             stride: self.stride,
-            transposed: transposed(how)?,
+            transposed: parse_transpose(how)?,
         })
     }
 }
@@ -57,8 +57,8 @@ struct Arguments {
 impl Arguments {
     fn call(&self) -> Result<Call, Refusal> {
         let ([a, b, c, d], [how_a, how_b]) = (self.matrices, self.operations);
-        let (a, b) = (a.given(how_a)?, b.given(how_b)?);
-        let [c, d] = [c.given(operation::NONE)?, d.given(operation::NONE)?];
+        let (a, b) = (a.to_argument(how_a)?, b.to_argument(how_b)?);
+        let [c, d] = [c.to_argument(operation::NONE)?, d.to_argument(operation::NONE)?];
         // Only what the program asks for is imitated: D is C.
         if c != d {
             return Err(Refusal::Unsupported);
@@ -80,7 +80,7 @@ unsafe fn multiply(arguments: &Arguments) -> rocblas_status {
     })
 }
 
-fn transposed(code: c_int) -> Result<bool, Refusal> {
+fn parse_transpose(code: c_int) -> Result<bool, Refusal> {
     match code {
         operation::NONE => Ok(false),
         operation::TRANSPOSE | operation::CONJUGATE_TRANSPOSE => Ok(true),
